@@ -46,6 +46,8 @@ pub enum Command {
     /// Clears the histograms and measures for this long; `Event::Summary` ends the window. For fixed work it
     /// is the maximum duration.
     Measure { duration_s: f64 },
+    /// Ends the window now, unless it has ended by itself. Foreign tools cannot.
+    EndWindow,
     /// Ends the terminals after their current transaction and exits.
     Stop,
 }

@@ -68,13 +68,19 @@ fn table(scenario: &Scenario, plan: &Plan, filled: &[Filled]) -> String {
     let phases = [("warm-up", run.warm_up), ("settling", run.settle), (measured, run.measure)].into_iter();
     let phases = phases.filter(|(_, duration)| !duration.is_zero());
     let phases = phases.map(|(name, duration)| format!("{} {name}", text::duration(duration)));
+    let enough = run.enough.map(|enough| format!("or {enough} transactions"));
+    let dilated = (!run.dilation.is_none()).then(|| {
+        let most = run.dilation.most();
+        let known = if run.dilation.fixed().is_some() { "" } else { "up to " };
+        format!("each second of them takes {known}{most} s")
+    });
     text.push_str(&format!(
         "\n{} in {}, start {}: {}\n{} {} ({} a trial, {} to load), seed {}\n",
         plural(plan.trials.len(), "trial"),
         plural(run.trials as usize, "shuffled block"),
         spelling(&run.start),
-        phases.collect::<Vec<_>>().join(", "),
-        if run.once { "at most" } else { "about" },
+        phases.chain(enough).chain(dilated).collect::<Vec<_>>().join(", "),
+        if run.once || run.enough.is_some() || run.dilation.fixed().is_none() { "at most" } else { "about" },
         text::duration(plan.estimate.total),
         text::duration(plan.estimate.per_trial),
         text::duration(plan.estimate.load),

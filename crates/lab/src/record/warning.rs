@@ -60,6 +60,8 @@ pub enum Warning {
     ReplicaBehind { replica: String, catch_up_s: Option<f64>, waited_s: f64 },
     /// A replica did not answer the question for its progress, asked once a second.
     ReplicaSilent { replica: String, share: f64 },
+    /// In dilated time, the server wrote its data files to the page cache, which the kernel empties in real time.
+    WritebackInRealTime,
     /// Another run of Spindle went on during the measured window.
     OtherRun { title: String },
     /// The metric counts too few events. Derived when records are read, never stored.
@@ -103,7 +105,7 @@ fn cpu_saturated(busy: f64, client: f64, own: Option<f64>) -> String {
     let own = own.map_or_else(String::new, |own| format!("{} with the trial itself and ", percent(own)));
     format!(
         "The cores were {} busy, {own}{} with the load generator: the figure shows the limit of the machine, not of the \
-         storage. The true difference may be larger.",
+         storage. The true difference may be larger; with `dilation = \"as needed\"` the cores look faster.",
         percent(busy),
         percent(client)
     )
@@ -176,6 +178,7 @@ impl Warning {
             }
             Warning::ReplicaSilent { share, .. } => ("replica silent", *share),
             Warning::NearlyEmptyDisk { share, .. } => ("nearly empty disk", 1.0 - share),
+            Warning::WritebackInRealTime => ("writeback in real time", 0.0),
             Warning::OtherRun { .. } => ("another run", 0.0),
             Warning::FewEvents { events, .. } => ("few transactions", -(*events as f64)),
         }
@@ -186,7 +189,7 @@ impl Warning {
         match self {
             Warning::Late { p99_us, share } => format!(
                 "The emulator answered late (p99 {p99_us:.0} us, {:.1} % of all request time): latencies are upper bounds. \
-                 Use fewer terminals, or a machine with idle cores.",
+                 Use fewer terminals, a machine with idle cores, or `dilation = \"as needed\"`.",
                 share * 100.0
             ),
             Warning::CpuSaturated { busy, client, own } => cpu_saturated(*busy, *client, *own),
@@ -244,6 +247,12 @@ impl Warning {
                 share * 100.0,
                 text::size(*size_bytes)
             ),
+            Warning::WritebackInRealTime => {
+                "The server wrote its data files to the page cache, and the kernel's timers that empty it are not dilated: in \
+                 dilated time it wrote them back too early. Where the server can, let it write directly (`innodb_flush_method = \
+                 \"O_DIRECT\"`)."
+                    .to_owned()
+            }
             Warning::OtherRun { title } => format!(
                 "Another run of Spindle, `{title}`, used this machine during the measured window, and each disturbed the other: \
                  measure again alone, with `spindle run SCENARIO --fresh --wait`.",

@@ -94,15 +94,27 @@ impl ClientProcess {
         Ok(())
     }
 
-    /// Clears the histograms and measures. `on_second` gets each whole second of the window.
-    pub fn measure(&mut self, duration: Duration, on_second: &mut dyn FnMut(&Second)) -> Result<Summary> {
+    /// Clears the histograms and measures for this long, or until a second ends with `enough` transactions.
+    /// `on_second` gets each whole second of the window.
+    pub fn measure(
+        &mut self,
+        duration: Duration,
+        enough: Option<u64>,
+        on_second: &mut dyn FnMut(&Second),
+    ) -> Result<Summary> {
         self.tell(&Command::Measure { duration_s: duration.as_secs_f64() })?;
+        let mut counted = 0;
         let deadline = self.deadline(duration + SUMMARY_PATIENCE);
         loop {
             match self.next_event(deadline)? {
                 Some(Event::Second(second)) => {
                     // A second that ended before the window may arrive late.
                     if second.measured {
+                        let before = counted;
+                        counted += second.transactions;
+                        if enough.is_some_and(|enough| (before..counted).contains(&enough)) {
+                            self.tell(&Command::EndWindow)?;
+                        }
                         on_second(&second);
                     }
                 }

@@ -128,7 +128,7 @@ pub fn run(scenario: &Scenario, plan: &Plan, options: &Options, interrupt: &Inte
             pilots.insert(cell.name.clone(), steps);
         }
     }
-    let dilations = pilot::dilations(&pilots);
+    let dilations = pilot::dilations(&pilots, scenario.run.dilation.most());
     let mut trials_failed = kept.iter().filter(|trial| trial.error.is_some()).count();
     for planned in &left {
         let cell = &plan.cells[planned.cell_index];

@@ -15,6 +15,7 @@ use crate::host::provenance;
 use crate::host::trial_time::TrialTime;
 use crate::observe::Sample;
 use crate::observe::measurement::Window;
+use crate::scenario::RunSettings;
 use crate::server::Running;
 use crate::server::telemetry::Durability;
 use crate::stack::layout::Layout;
@@ -74,8 +75,14 @@ impl<'a> Phases<'a> {
         }
     }
 
+    /// Lets the load run for this long of the trial's time.
     pub(super) fn watch(&self, client: &mut ClientProcess, dilated: Duration) -> Result<()> {
-        let end = Instant::now() + self.time.real_time_of(dilated);
+        self.watch_for(client, self.time.real_time_of(dilated))
+    }
+
+    /// Lets the load run for this long of real time.
+    pub(super) fn watch_for(&self, client: &mut ClientProcess, real: Duration) -> Result<()> {
+        let end = Instant::now() + real;
         loop {
             self.interrupt.check()?;
             let left = end.saturating_duration_since(Instant::now());
@@ -89,7 +96,7 @@ impl<'a> Phases<'a> {
     pub(super) fn measure(
         &self,
         client: &mut ClientProcess,
-        duration: Duration,
+        run: &RunSettings,
         layout: &Layout,
         mounts: &mut Mounts,
         replicas: &mut Replicas<'_>,
@@ -110,7 +117,7 @@ impl<'a> Phases<'a> {
         let mut seconds: Vec<(Second, Sample)> = Vec::new();
         let mut failure = None;
         let summary = self.interrupt.kill_on_signal(client.process_id(), || {
-            client.measure(duration, &mut |second| {
+            client.measure(run.measure, run.enough, &mut |second| {
                 self.progress.tick();
                 self.look_for_other_runs();
                 match look() {

@@ -25,8 +25,11 @@ const BUSY: f64 = 0.70;
 const SATURATED: f64 = 0.90;
 /// Of a cell with less busy cores, their speed does not matter.
 const IDLE: f64 = 0.15;
-/// The longest window of a pilot.
-const MEASURE: Duration = Duration::from_secs(5);
+/// The longest phases of a pilot.
+const SETTLE: Duration = Duration::from_secs(1);
+const MEASURE: Duration = Duration::from_secs(4);
+/// A dilation this close to the largest is not worth a pilot.
+const CLOSE: f64 = 1.5;
 
 /// What the pilots found, by cell.
 pub(super) type Pilots = BTreeMap<String, Vec<PilotStep>>;
@@ -34,6 +37,7 @@ pub(super) type Pilots = BTreeMap<String, Vec<PilotStep>>;
 /// The scenario of the pilots.
 pub(super) fn scenario(scenario: &Scenario) -> Scenario {
     let mut short = scenario.clone();
+    short.run.settle = short.run.settle.min(SETTLE);
     short.run.measure = short.run.measure.min(MEASURE);
     short.run.dilation = DilationRule::default();
     short
@@ -62,8 +66,8 @@ pub(super) fn steps(
         steps.push(step);
         progress.say(&format!("pilot of {title}: the cores were {busy:.0} % busy at dilation {dilation}"));
         match next {
-            Some(next) => dilation = next,
-            None => return Ok(steps),
+            Some(next) if next < at_most => dilation = next,
+            _ => return Ok(steps),
         }
     }
 }
@@ -95,17 +99,21 @@ fn next(step: &PilotStep, at_most: Dilation) -> Option<Dilation> {
         _ if step.late => factor * 2.0,
         _ => return None,
     };
-    let raised = Dilation::new(raised.min(at_most.factor())).ok()?;
+    let raised = if raised * CLOSE >= at_most.factor() { at_most } else { Dilation::new(raised).ok()? };
     (raised > step.dilation).then_some(raised)
 }
 
+/// What the last pilot leads to. At the bound there is nothing left to find out.
+fn needed(steps: &[PilotStep], at_most: Dilation) -> Dilation {
+    steps.last().map_or(Dilation::NONE, |step| next(step, at_most).unwrap_or(step.dilation))
+}
+
 /// The dilation of each cell.
-pub(super) fn dilations(pilots: &Pilots) -> BTreeMap<&str, Dilation> {
-    let needed = |steps: &[PilotStep]| steps.last().map_or(Dilation::NONE, |step| step.dilation);
-    let shared = pilots.values().map(|steps| needed(steps).factor()).fold(1.0, f64::max);
+pub(super) fn dilations(pilots: &Pilots, at_most: Dilation) -> BTreeMap<&str, Dilation> {
+    let shared = pilots.values().map(|steps| needed(steps, at_most).factor()).fold(1.0, f64::max);
     let shared = Dilation::new(shared).unwrap_or_default();
     let of_cell = |steps: &[PilotStep]| match steps.first() {
-        Some(first) if first.cpu_own < IDLE => needed(steps),
+        Some(first) if first.cpu_own < IDLE => needed(steps, at_most),
         _ => shared,
     };
     pilots.iter().map(|(cell, steps)| (cell.as_str(), of_cell(steps))).collect()
@@ -139,6 +147,9 @@ mod tests {
         // Busy with other programs.
         check_next(&PilotStep { cpu_own: 0.02, ..step(1.0, 1.0, false) }, None);
         check_next(&step(8.0, 0.97, false), Some(16.0));
+        // Hardly less than the bound.
+        check_next(&step(4.0, 0.97, false), Some(16.0));
+        check_next(&step(4.0, 0.8, false), Some(8.0));
         check_next(&step(16.0, 0.97, false), None);
     }
 
@@ -149,7 +160,9 @@ mod tests {
             ("ssd".to_owned(), vec![step(1.0, 0.31, false)]),
             ("disk".to_owned(), vec![step(1.0, 0.03, false)]),
         ]);
-        let found = dilations(&pilots).into_iter().map(|(cell, dilation)| (cell, dilation.factor()));
+        let found = dilations(&pilots, Dilation::new(16.0).unwrap())
+            .into_iter()
+            .map(|(cell, dilation)| (cell, dilation.factor()));
         assert_eq!(found.collect::<Vec<_>>(), [("card", 8.0), ("disk", 1.0), ("ssd", 8.0)]);
     }
 }

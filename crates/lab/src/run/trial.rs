@@ -276,9 +276,8 @@ impl Attempt<'_, '_> {
         }
         self.phases.enter("measure")?;
         let (mounts, replicas) = (&mut self.mounts, &mut self.replicas);
-        let measure = scenario.run.measure;
-        let mut window =
-            self.phases.measure(&mut client, measure, laboratory.layout(), mounts, replicas, running)?;
+        let (run, layout) = (&scenario.run, laboratory.layout());
+        let mut window = self.phases.measure(&mut client, run, layout, mounts, replicas, running)?;
         window.durability = durability;
         mounts.check()?;
         replicas.check()?;
@@ -318,8 +317,14 @@ impl Attempt<'_, '_> {
     fn warm_up(&mut self, client: &mut ClientProcess) -> Result<()> {
         let run = &self.laboratory.scenario.run;
         self.phases.enter("warm-up")?;
-        self.set_timing(run.start != StartState::WarmFast)?;
-        self.phases.watch(client, run.warm_up)?;
+        let is_fast = run.start == StartState::WarmFast;
+        self.set_timing(!is_fast)?;
+        if is_fast {
+            // The cores set the pace. However fast they look, they need the same time to fill the memory.
+            self.phases.watch_for(client, run.warm_up)?;
+        } else {
+            self.phases.watch(client, run.warm_up)?;
+        }
         self.phases.enter("settle")?;
         self.set_timing(true)?;
         self.phases.watch(client, run.settle)

@@ -45,6 +45,9 @@ fn run(scenario: &Scenario) -> Value {
         "settle": duration(run.settle),
         "measure": if run.once { "once".to_owned() } else { duration(run.measure) },
     });
+    if let Some(enough) = run.enough {
+        head["enough"] = enough.into();
+    }
     if run.once {
         head["at_most"] = duration(run.measure).into();
     }

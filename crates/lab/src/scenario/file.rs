@@ -173,6 +173,10 @@ pub(super) struct RunTable {
     /// Length of the measured window, or `once` for fixed work.
     #[schemars(example = "30 s")]
     pub measure: Measure,
+    /// A window that has seen so many transactions ends with that second, so that fast storage, or dilated time,
+    /// costs less. Unless given, every window has its full length.
+    #[schemars(range(min = 100), example = 2000)]
+    pub enough: Option<u64>,
     /// Time limit of fixed work.
     #[schemars(example = "1 h")]
     pub at_most: Option<DurationText>,

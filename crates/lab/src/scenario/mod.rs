@@ -106,6 +106,9 @@ pub struct RunSettings {
     pub settle: Duration,
     /// For fixed work, its time limit.
     pub measure: Duration,
+    /// Transactions with which a window ends early.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub enough: Option<u64>,
     /// The workload is fixed work, done once.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub once: bool,

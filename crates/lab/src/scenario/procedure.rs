@@ -52,6 +52,10 @@ pub(super) fn settings(file: &ScenarioFile) -> Result<RunSettings, Mistake> {
             return Err(Mistake::at("run.at_most", message));
         }
     };
+    if once && run.enough.is_some() {
+        let message = "has no meaning with measure = \"once\", whose window ends with the work; leave it out";
+        return Err(Mistake::at("run.enough", message));
+    }
     let warm_up = match run.warm_up {
         None if start != StartState::Cold => Some(DurationText(of_kits().unwrap_or(measure))),
         written => written,
@@ -62,6 +66,7 @@ pub(super) fn settings(file: &ScenarioFile) -> Result<RunSettings, Mistake> {
         warm_up: optional("warm_up", warm_up, start != StartState::Cold)?,
         settle: optional("settle", run.settle, start == StartState::WarmFast)?,
         measure: bounded(key, measure, MEASURE_MIN)?,
+        enough: run.enough,
         once,
         dilation: dilation::rule(run)?,
         seed: run.seed,
@@ -94,10 +99,17 @@ fn check_fixed_work(scenario: &Scenario) -> Result<(), Mistake> {
     Err(Mistake::at("run.measure", message))
 }
 
-/// Foreign tools run for whole seconds.
+/// Foreign tools run for whole seconds, of which they are told the number.
 fn check_window(scenario: &Scenario) -> Result<(), Mistake> {
     let measure = scenario.run.measure;
     let foreign = scenario.workload_that(|workload| workload.facts().has_tool);
+    if let Some(name) = foreign.filter(|_| scenario.run.enough.is_some()) {
+        let kind = scenario.workloads[name].kind();
+        let message = format!(
+            "cannot end a window of workload `{name}`: kind `{kind}` runs for its full time; leave it out"
+        );
+        return Err(Mistake::at("run.enough", message));
+    }
     match foreign.filter(|_| measure.subsec_nanos() > 0) {
         Some(name) => {
             let kind = scenario.workloads[name].kind();

@@ -605,6 +605,10 @@ fn fixed_work_is_measured_once_within_a_time_limit() {
         "run.at_most: has no meaning unless measure = \"once\"; leave it out",
     );
     check(
+        &once.replace("seed = ", "enough = 1000\nseed = "),
+        "run.enough: has no meaning with measure = \"once\", whose window ends with the work; leave it out",
+    );
+    check(
         &once.replace("\"2 h\"", "\"30 h\""),
         "run.at_most: 30 h is out of range; it can be 100 ms to 24 h",
     );

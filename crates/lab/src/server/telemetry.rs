@@ -95,6 +95,16 @@ pub struct Counters {
     /// Transactions per write of the binary log.
     pub commits_per_group: Option<f64>,
     pub semi_sync: Option<SemiSync>,
+    pub background: Option<Rounds>,
+}
+
+/// Rounds of a background thread that begins one in each period of the server's clock. A round that takes longer than
+/// its period makes them fewer; nothing makes them more.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rounds {
+    pub who: &'static str,
+    pub count: f64,
+    pub period_s: f64,
 }
 
 /// Commits of a semi-synchronous primary.
@@ -108,7 +118,7 @@ pub struct SemiSync {
     pub wait_s: f64,
 }
 
-/// The logs and replicas that a commit waits for.
+/// The logs and replicas that a commit waits for, and what is left to the kernel.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Durability {
     /// The logs that are on their storage when the commit returns; empty if it waits for none, `None` if
@@ -116,6 +126,8 @@ pub struct Durability {
     pub flushed_logs: Option<Vec<FileClass>>,
     /// Only for a semi-synchronous primary.
     pub wait_point: Option<WaitPoint>,
+    /// Data files are written to the page cache, and the kernel decides when they reach the storage.
+    pub uses_page_cache: bool,
 }
 
 /// Telemetry of a server without meaningful counters.

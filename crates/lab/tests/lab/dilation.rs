@@ -4,17 +4,19 @@ use std::time::{Duration, Instant};
 
 use spindle_base::dilation::Dilation;
 use spindle_lab::host::trial_time::TrialTime;
+use spindle_lab::record::ReplicationMode;
 use spindle_lab::record::{PilotStep, Trial};
 use spindle_lab::report::View;
 use spindle_lab::report::compare::{Side, between};
 use spindle_lab::scenario::{Bounds, Scenario};
-use spindle_lab::server::{Running, Trust};
+use spindle_lab::server::replication::{Access, ReplicationSpec};
+use spindle_lab::server::{Instance, Running, Server, Trust};
 use spindle_load::sql::{self, Session};
 
-use crate::in_check_all;
 use crate::report_support::{DISK, FLASH, Shape, file, records};
 use crate::run_mock::{Bench, GOOD, scenario};
 use crate::server_support::{directory, installed, instance, start};
+use crate::{PATIENCE, in_check_all, wait_until};
 
 const K: f64 = 4.0;
 
@@ -93,14 +95,24 @@ fn what_cannot_be_dilated_is_refused_with_the_reason() {
     }
 }
 
-/// A server with an empty database in dilated time.
-fn dilated_server(kind: &str, settings: &[(&str, &str)]) -> Option<(Box<dyn Running>, tempfile::TempDir)> {
-    let server = installed(kind)?;
+/// An instance with an empty database, in dilated time.
+fn dilated_instance(server: &dyn Server, settings: &[(&str, &str)], k: f64) -> (Instance, tempfile::TempDir) {
     let directory = directory();
     let mut instance = instance(directory.path(), settings);
     server.prepare(&instance).unwrap();
-    let time = TrialTime::start(Dilation::new(K).unwrap(), directory.path()).unwrap();
+    let time = TrialTime::start(Dilation::new(k).unwrap(), directory.path()).unwrap();
     instance.environment = time.environment();
+    (instance, directory)
+}
+
+/// A server with an empty database in dilated time.
+fn dilated_server(
+    kind: &str,
+    settings: &[(&str, &str)],
+    k: f64,
+) -> Option<(Box<dyn Running>, tempfile::TempDir)> {
+    let server = installed(kind)?;
+    let (instance, directory) = dilated_instance(&*server, settings, k);
     Some((start(&*server, &instance), directory))
 }
 
@@ -122,7 +134,7 @@ fn check_takes(what: &str, seconds: f64, work: impl FnOnce()) {
 #[test]
 fn the_waits_of_mariadb_take_k_times_longer() {
     let Some((mut running, _directory)) =
-        in_check_all(|| dilated_server("mariadb", &[("innodb_flush_log_at_trx_commit", "2")]))
+        in_check_all(|| dilated_server("mariadb", &[("innodb_flush_log_at_trx_commit", "2")], K))
     else {
         return;
     };
@@ -147,12 +159,25 @@ fn the_waits_of_mariadb_take_k_times_longer() {
     let flushes = fsyncs(&mut *running) - before;
     // In real time there would be eight.
     assert!((1.0..=5.0).contains(&flushes), "{flushes} flushes in two seconds of the server's");
+    let loops = |running: &mut dyn Running| {
+        let counters = running.counters().unwrap();
+        counters["Innodb_master_thread_active_loops"] + counters["Innodb_master_thread_idle_loops"]
+    };
+    let before = loops(&mut *running);
+    std::thread::sleep(Duration::from_secs_f64(2.0 * K));
+    let rounds = loops(&mut *running) - before;
+    assert!(
+        (1.0..=3.0).contains(&rounds),
+        "{rounds} rounds of the master thread in two seconds of the server's"
+    );
     running.stop(Duration::from_secs(120)).unwrap();
 }
 
 #[test]
 fn the_waits_of_postgresql_take_k_times_longer() {
-    let Some((mut running, _directory)) = in_check_all(|| dilated_server("postgresql", &[])) else { return };
+    let Some((mut running, _directory)) = in_check_all(|| dilated_server("postgresql", &[], K)) else {
+        return;
+    };
     let (mut one, mut other) = (connect(&*running), connect(&*running));
     check_takes("pg_sleep", 0.5, || assert_eq!(one.read("SELECT pg_sleep(0.5)").unwrap(), 1));
     // An interval timer of the kernel.
@@ -167,6 +192,71 @@ fn the_waits_of_postgresql_take_k_times_longer() {
         other.execute("INSERT INTO t VALUES (1)").unwrap_err();
     });
     one.execute("ROLLBACK").unwrap();
+    running.stop(Duration::from_secs(120)).unwrap();
+}
+
+#[test]
+fn timed_checkpoints_of_postgresql_come_k_times_later() {
+    // The shortest that the server accepts.
+    const TIMEOUT_S: f64 = 30.0;
+    const TWICE: f64 = 2.0;
+    let settings = [("checkpoint_timeout", "30s")];
+    let Some((mut running, _directory)) = in_check_all(|| dilated_server("postgresql", &settings, TWICE))
+    else {
+        return;
+    };
+    let began = Instant::now();
+    let timed = |running: &mut dyn Running| {
+        let counters = running.counters().unwrap();
+        let names = ["pg_stat_bgwriter.checkpoints_timed", "pg_stat_checkpointer.num_timed"];
+        names.iter().find_map(|name| counters.get(*name).copied()).unwrap()
+    };
+    let before = timed(&mut *running);
+    // Without work there is nothing to check.
+    connect(&*running).execute("CREATE TABLE t (id INT)").unwrap();
+    while timed(&mut *running) == before {
+        assert!(began.elapsed() < Duration::from_secs_f64(3.0 * TIMEOUT_S * TWICE), "no timed checkpoint");
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    // The server was there for a while before we looked.
+    let real = began.elapsed().as_secs_f64();
+    assert!(real > (TIMEOUT_S - 5.0) * TWICE, "a timed checkpoint came after {real} s");
+    running.stop(Duration::from_secs(120)).unwrap();
+}
+
+#[test]
+fn heartbeats_of_replication_come_k_times_later() {
+    let Some(server) = in_check_all(|| installed("mariadb")) else { return };
+    // A heartbeat comes each half of this time in which nothing is written.
+    let settings = [("log_bin", "ON"), ("slave_net_timeout", "1")];
+    let (primary, _primary_directory) = dilated_instance(&*server, &settings, K);
+    let (replica, _replica_directory) = dilated_instance(&*server, &settings, K);
+    let replication = server.replication().unwrap();
+    let spec = ReplicationSpec {
+        mode: ReplicationMode::Async,
+        replicas: Vec::new(),
+        wait_point: None,
+        timeout: None,
+        catch_up: Duration::from_secs(60),
+        settings: Default::default(),
+        own_settings: Vec::new(),
+    };
+    let access = Access::new().unwrap();
+    let mut running = replication.start_primary(&primary, &spec, &access).unwrap();
+    running.wait_ready(PATIENCE).unwrap();
+    let mut copying = replication.start_replica(&replica, &spec, 1).unwrap();
+    copying.wait_ready(PATIENCE).unwrap();
+    let mut set = replication.connect(&primary, &[replica], &spec, &access).unwrap();
+    wait_until("replication", || set.is_running().unwrap());
+    let heartbeats = |copying: &mut dyn Running| copying.counters().unwrap()["Slave_received_heartbeats"];
+    wait_until("the first heartbeat", || heartbeats(&mut *copying) > 0.0);
+    let before = heartbeats(&mut *copying);
+    std::thread::sleep(Duration::from_secs_f64(2.0 * K));
+    let beats = heartbeats(&mut *copying) - before;
+    // In real time there would be sixteen.
+    assert!((2.0..=6.0).contains(&beats), "{beats} heartbeats in two seconds of the servers'");
+    drop(set);
+    copying.stop(Duration::from_secs(120)).unwrap();
     running.stop(Duration::from_secs(120)).unwrap();
 }
 

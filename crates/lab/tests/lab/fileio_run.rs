@@ -110,6 +110,14 @@ fn a_window_of_a_fraction_of_a_second_is_refused() {
     assert!(talk.contains("run.measure: 1.5 s is not a number of whole seconds"), "{talk}");
 }
 
+#[test]
+fn a_window_that_would_end_early_is_refused() {
+    let bench = Bench::anywhere();
+    bench.write("test.toml", &scenario(Path::new("sysbench"), "measure = \"2 s\"\nenough = 1000"));
+    let talk = bench.run_scenario(&[], &[], 2);
+    assert!(talk.contains("run.enough: cannot end a window of workload `"), "{talk}");
+}
+
 /// The process of the tool that works in the directory.
 fn tool_process(directory: &Path) -> Option<PathBuf> {
     let processes = std::fs::read_dir("/proc").ok()?.flatten().map(|entry| entry.path());

@@ -142,6 +142,17 @@ fn a_run_leaves_one_row_per_trial_in_blocks() {
 }
 
 #[test]
+fn a_window_with_enough_transactions_ends_with_its_second() {
+    let bench = Bench::new(&scenario(1, GOOD, "10 min").replace("seed = 3", "enough = 100\nseed = 3"));
+    bench.run(&[], 0);
+    for trial in bench.read().1 {
+        let measurement = trial.measurement.unwrap();
+        assert!(measurement.latency.count >= 100, "{}", measurement.latency.count);
+        assert!(measurement.duration_s < 60.0, "{} s", measurement.duration_s);
+    }
+}
+
+#[test]
 fn a_second_run_has_nothing_to_do() {
     let bench = Bench::new(&scenario(1, GOOD, "100 ms"));
     bench.run(&[], 0);

@@ -74,6 +74,27 @@ fn a_window_holds_what_ended_inside_it() {
 }
 
 #[test]
+fn a_window_can_be_ended_early_and_the_next_has_its_full_length() {
+    let mut load = start(Endpoint::Mock, mock(1, 1_000));
+    assert_eq!(load.event(), Event::Ready);
+    load.tell(&Command::Measure { duration_s: 600.0 });
+    load.tell(&Command::EndWindow);
+    let early = load.summary();
+    // Nothing is under way.
+    load.tell(&Command::EndWindow);
+    load.tell(&Command::Measure { duration_s: 0.3 });
+    let whole = load.summary();
+    load.tell(&Command::Stop);
+    load.process.join().unwrap().unwrap();
+    assert!(
+        early.duration_s < 300.0 && whole.duration_s >= 0.3,
+        "{} s, {} s",
+        early.duration_s,
+        whole.duration_s
+    );
+}
+
+#[test]
 fn the_seconds_of_a_window_add_up_to_its_summary() {
     let mut load = start(Endpoint::Mock, mock(2, 1_000));
     assert_eq!(load.event(), Event::Ready);

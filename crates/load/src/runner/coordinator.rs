@@ -157,6 +157,11 @@ impl<'a, Output: Write> Coordinator<'a, Output> {
                     window = Some(begun);
                     continue;
                 }
+                Ok(Message::Parent(CommandLine::Command(Command::EndWindow))) => {
+                    if let Some(window) = &mut window {
+                        window.duration = window.began.elapsed();
+                    }
+                }
                 Ok(Message::Parent(CommandLine::Command(Command::Stop) | CommandLine::Closed)) => {
                     return Ok(());
                 }

@@ -122,6 +122,7 @@ impl<Output: Write> Load<'_, Output> {
                 drop(running);
                 Ok(Some(self.start(Length::Seconds(whole_seconds(duration_s)?))?))
             }
+            CommandLine::Command(Command::EndWindow) => bail!("the window of a foreign tool ends by itself"),
             CommandLine::Command(Command::Stop) | CommandLine::Closed => Ok(None),
             CommandLine::Unreadable(message) => bail!(message),
         }

@@ -221,7 +221,7 @@ fn rare_faults_cause_no_warning() {
 fn saturated_cores_and_clients_cause_warnings() {
     let evidence = Evidence { cpu_busy: 0.95, cpu_own: 0.9, client_share: 0.85, client_cpu: 0.4, ..idle() };
     let saturated = Warning::CpuSaturated { busy: 0.95, client: 0.4, own: Some(0.9) };
-    insta::assert_snapshot!(saturated.sentence(), @"The cores were 95 % busy, 90 % with the trial itself and 40 % with the load generator: the figure shows the limit of the machine, not of the storage. The true difference may be larger.");
+    insta::assert_snapshot!(saturated.sentence(), @r#"The cores were 95 % busy, 90 % with the trial itself and 40 % with the load generator: the figure shows the limit of the machine, not of the storage. The true difference may be larger; with `dilation = "as needed"` the cores look faster."#);
     check_warnings(&evidence, &emulated(), &[saturated, Warning::ClientSaturated { share: 0.85 }]);
 }
 

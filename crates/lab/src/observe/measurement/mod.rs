@@ -12,7 +12,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use hdrhistogram::Histogram;
 use spindle_base::dilation::Dilation;
 use spindle_base::histogram;
@@ -23,7 +23,7 @@ use crate::record::{
     Check, CpuSummary, EmulatorSummary, HostView, Latency, Measurement, MountView, PerTransaction,
     TransactionSummary, Warning,
 };
-use crate::server::telemetry::{Durability, Readings, Telemetry};
+use crate::server::telemetry::{Durability, Readings, Rounds, Telemetry};
 use crate::stack::layout::Layout;
 pub use replicas::ReplicaFacts;
 
@@ -73,6 +73,9 @@ pub fn measurement(window: &Window, verification: Vec<Check>) -> Result<(Measure
     let cpu = cpu(window);
     let server_counters = moved(window);
     let counters = window.telemetry.counters(&window.readings(&server_counters));
+    if let Some(rounds) = counters.background.filter(|_| !window.dilation.is_none()) {
+        check_rhythm(&rounds, summary.duration_s)?;
+    }
     let replication = replicas::view(window, counters.semi_sync)?;
     let evidence = evidence::evidence(window, &cpu, &counters, &mounts);
     let per_transaction = per_transaction(window.ended(), &mounts, &cpu);
@@ -82,6 +85,9 @@ pub fn measurement(window: &Window, verification: Vec<Check>) -> Result<(Measure
     let emulators: Vec<&EmulatorSummary> = mounts.iter().chain(of_replicas).flat_map(emulators).collect();
     let symptoms = evidence::symptoms(window, &series, &emulators);
     let mut warnings = bottleneck::warnings(&evidence, &symptoms);
+    if window.durability.uses_page_cache && !window.dilation.is_none() {
+        warnings.push(Warning::WritebackInRealTime);
+    }
     warnings.extend(
         replication.iter().flat_map(|replication| replicas::warnings(replication, summary.duration_s)),
     );
@@ -150,6 +156,23 @@ fn latency(microseconds: &Histogram<u64>, histogram: String) -> Latency {
         max_ms: microseconds.max() as f64 / 1e3,
         histogram,
     }
+}
+
+/// Checks that a background thread of a server in dilated time has not worked to another clock.
+fn check_rhythm(rounds: &Rounds, duration_s: f64) -> Result<()> {
+    /// A round at each end of the window, whose samples are taken a moment before and after it.
+    const AT_THE_ENDS: f64 = 2.0;
+    const TOLERANCE: f64 = 0.02;
+    let most = duration_s / rounds.period_s * (1.0 + TOLERANCE) + AT_THE_ENDS;
+    ensure!(
+        rounds.count <= most,
+        "the server's background does not run in dilated time: {} made {} rounds in {duration_s:.1} s of the trial's \
+         time, one each {} s; nothing of this trial counts",
+        rounds.who,
+        rounds.count,
+        rounds.period_s
+    );
+    Ok(())
 }
 
 /// Change of each counter. Levels are in the series instead.

@@ -484,3 +484,27 @@ fn the_warning_is_about_the_latest_device_of_a_pool() {
         |warning: &Warning| matches!(warning, Warning::Late { share, .. } if (*share - 0.5).abs() < 1e-9);
     assert!(warnings.iter().any(late), "{warnings:?}");
 }
+
+#[test]
+fn a_background_in_real_time_fails_a_dilated_trial() {
+    let of = |loops: u64, k: f64| {
+        let mut window = changed(window(10), |_, _| {});
+        window.telemetry = protocol("mysql://user@localhost/shop");
+        window.dilation = Dilation::new(k).unwrap();
+        let name = "Innodb_master_thread_idle_loops";
+        let counters = [("Innodb_master_thread_active_loops", 7), (name, loops)];
+        window.last.counters = counters.map(|(name, count)| (name.to_owned(), count as f64)).into();
+        window.first.counters = window.last.counters.clone();
+        window.first.counters.insert(name.to_owned(), 0.0);
+        measurement(&window, Vec::new()).map(drop).map_err(|error| error.to_string())
+    };
+    assert_eq!(of(12, 4.0), Ok(()));
+    // A busy disk holds the thread up.
+    assert_eq!(of(3, 4.0), Ok(()));
+    assert_eq!(of(40, 1.0), Ok(()));
+    assert_eq!(
+        of(40, 4.0).unwrap_err(),
+        "the server's background does not run in dilated time: InnoDB's master thread made 40 rounds in 10.0 s of \
+         the trial's time, one each 1 s; nothing of this trial counts"
+    );
+}

@@ -8,7 +8,7 @@ use mysql::prelude::Queryable;
 use spindle_load::Endpoint;
 use spindle_load::sql::mysql::connect;
 
-use super::telemetry::MysqlTelemetry;
+use super::telemetry::{MASTER_LOOPS, MysqlTelemetry};
 use crate::server::connection::{self, Protocol};
 use crate::server::settings::{Settings, plain_name};
 
@@ -42,6 +42,19 @@ impl Monitor {
         }
     }
 
+    /// Adds the rounds of the master thread, which MariaDB and Percona Server have among their counters.
+    fn add_master_loops(&mut self, counters: &mut BTreeMap<String, f64>) {
+        if counters.contains_key(MASTER_LOOPS[0]) {
+            return;
+        }
+        // A server that is not ours may not show it.
+        let status: Option<(String, String, String)> =
+            self.0.query_first("SHOW ENGINE INNODB STATUS").unwrap_or_default();
+        if let Some([active, idle]) = status.and_then(|(_, _, text)| master_loops(&text)) {
+            counters.extend([(MASTER_LOOPS[0].to_owned(), active), (MASTER_LOOPS[1].to_owned(), idle)]);
+        }
+    }
+
     /// All rows of a statement with a name and a value per row.
     fn pairs(&mut self, statement: &str) -> Result<Vec<(String, String)>> {
         self.0.query(statement).with_context(|| format!("asking the server: {statement}"))
@@ -60,6 +73,42 @@ impl connection::Monitor for Monitor {
         let mut counters: BTreeMap<String, f64> =
             pairs.into_iter().filter_map(|(name, value)| Some((name, value.parse().ok()?))).collect();
         self.add_levels(&mut counters);
+        self.add_master_loops(&mut counters);
         Ok(counters)
+    }
+}
+
+/// Loops of the master thread, with and without work, in InnoDB's report.
+fn master_loops(report: &str) -> Option<[f64; 2]> {
+    let (_, loops) = report.split_once("srv_master_thread loops: ")?;
+    let count = |name: &str| {
+        let (before, _) = loops.lines().next()?.split_once(name)?;
+        before.split_whitespace().next_back()?.parse().ok()
+    };
+    // MySQL 5.5 counts the loops of a second, whether with work or without.
+    count(" srv_active")
+        .zip(count(" srv_idle"))
+        .map(<[f64; 2]>::from)
+        .or_else(|| Some([count(" 1_second")?, 0.0]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_loops_of_the_master_thread_are_in_the_report_of_every_version() {
+        let of = |line: &str| {
+            master_loops(&format!(
+                "BACKGROUND THREAD\n-----------------\n{line}\nsrv_master_thread log flush: 3\n"
+            ))
+        };
+        assert_eq!(
+            of("srv_master_thread loops: 12 srv_active, 0 srv_shutdown, 345 srv_idle"),
+            Some([12.0, 345.0])
+        );
+        let old = "srv_master_thread loops: 7 1_second, 7 sleeps, 0 10_second, 1 background, 1 flush";
+        assert_eq!(of(old), Some([7.0, 0.0]));
+        assert_eq!(of("nothing of this kind"), None);
     }
 }

@@ -112,7 +112,7 @@ pub(super) fn special() -> Vec<(&'static str, Vec<String>)> {
         ),
         ("have these values while a database is loaded", loading.collect()),
         (
-            "say whether a commit waits for its logs",
+            "say what a commit waits for, and what is left to the kernel",
             MysqlTelemetry.commit_settings().iter().map(|&name| name.to_owned()).collect(),
         ),
     ]

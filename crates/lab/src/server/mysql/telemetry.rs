@@ -3,7 +3,7 @@
 
 use crate::record::{FileClass, WaitPoint};
 use crate::server::settings::Settings;
-use crate::server::telemetry::{Chart, Counters, Durability, Readings, SemiSync, Telemetry};
+use crate::server::telemetry::{Chart, Counters, Durability, Readings, Rounds, SemiSync, Telemetry};
 
 const BUFFER_POOL_READS: &str = "Innodb_buffer_pool_reads";
 
@@ -20,6 +20,9 @@ const CHARTS: [Chart; 8] = [
 
 const REDO: &str = "innodb_flush_log_at_trx_commit";
 const WAIT_POINT: &str = "rpl_semi_sync_master_wait_point";
+const FLUSH_METHOD: &str = "innodb_flush_method";
+/// From MariaDB 11.0 on, in place of the flush method.
+const BUFFERING: &str = "innodb_data_file_buffering";
 
 /// Statements that change rows. Each is a transaction of its own unless the client began one.
 const CHANGES: [&str; 9] = [
@@ -45,6 +48,9 @@ const DEFINITIONS: [&str; 6] = [
 /// MariaDB gives a transaction with changes one number at its start and one at its commit; a read-only
 /// transaction gets none.
 const TRANSACTION_NUMBERS: &str = "Innodb_max_trx_id";
+/// Rounds of the master thread, with and without work.
+pub(super) const MASTER_LOOPS: [&str; 2] =
+    ["Innodb_master_thread_active_loops", "Innodb_master_thread_idle_loops"];
 /// The separate log of MyRocks.
 const ROCKSDB_LOG: &str = "Rocksdb_wal_bytes";
 
@@ -65,11 +71,16 @@ impl Telemetry for MysqlTelemetry {
             lock_wait_s: Some(readings.moved("Innodb_row_lock_time") / 1e3),
             commits_per_group: (groups > 0.0).then(|| readings.moved("Binlog_commits") / groups),
             semi_sync: semi_sync(readings),
+            background: readings.has(MASTER_LOOPS[0]).then(|| Rounds {
+                who: "InnoDB's master thread",
+                count: readings.moved_together(&MASTER_LOOPS),
+                period_s: 1.0,
+            }),
         }
     }
 
     fn commit_settings(&self) -> &'static [&'static str] {
-        &[REDO, "log_bin", "sync_binlog", WAIT_POINT]
+        &[REDO, "log_bin", "sync_binlog", WAIT_POINT, FLUSH_METHOD, BUFFERING]
     }
 
     fn durability(&self, settings: &Settings) -> Durability {
@@ -86,6 +97,10 @@ impl Telemetry for MysqlTelemetry {
                 true => WaitPoint::AfterSync,
                 false => WaitPoint::AfterCommit,
             }),
+            uses_page_cache: match settings.get(BUFFERING) {
+                Some(_) => is_one_of(BUFFERING, &["on", "1"]),
+                None => settings.get(FLUSH_METHOD).is_some_and(|method| !method.contains("O_DIRECT")),
+            },
         }
     }
 }

@@ -75,7 +75,7 @@ pub(super) fn special() -> Vec<(&'static str, Vec<String>)> {
         ("shape the files, so that databases with other values are loaded apart", KNOWN.shaping.clone()),
         ("have these values while a database is loaded", loading.collect()),
         (
-            "say whether a commit waits for its logs",
+            "say what a commit waits for, and what is left to the kernel",
             PostgresTelemetry.commit_settings().iter().map(|&name| name.to_owned()).collect(),
         ),
     ]

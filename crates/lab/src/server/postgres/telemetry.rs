@@ -42,6 +42,8 @@ impl Telemetry for PostgresTelemetry {
             lock_wait_s: Some(readings.mean(LOCK_WAITERS) * readings.duration_s),
             commits_per_group: None,
             semi_sync: None,
+            // Timed checkpoints are too rare: one in minutes.
+            background: None,
         }
     }
 
@@ -53,6 +55,10 @@ impl Telemetry for PostgresTelemetry {
         let is_off = |name: &str| settings.get(name).map(|value| value.eq_ignore_ascii_case("off"));
         let logs = |is_off: bool| if is_off { Vec::new() } else { vec![FileClass::Redo] };
         let settings = is_off("fsync").zip(is_off("synchronous_commit"));
-        Durability { flushed_logs: settings.map(|(fsync, commit)| logs(fsync || commit)), wait_point: None }
+        Durability {
+            flushed_logs: settings.map(|(fsync, commit)| logs(fsync || commit)),
+            wait_point: None,
+            uses_page_cache: true,
+        }
     }
 }
