@@ -7,6 +7,7 @@ pub mod compare;
 pub mod demerit;
 pub mod describe;
 pub mod drift;
+pub mod equivalence;
 pub mod random;
 pub mod student;
 
@@ -14,6 +15,7 @@ pub use compare::{Comparison, Interval, Method, Sample, Verdict, compare, mean_i
 pub use demerit::{Demerit, QuantileFunction, demerit, demerit_within};
 pub use describe::{error_of_count, fewest_for_quantile, mean, quantile, standard_deviation, variance};
 pub use drift::{Drift, drift};
+pub use equivalence::{Answer, answer};
 
 /// The confidence of every interval that Spindle prints.
 pub const CONFIDENCE: f64 = 0.95;
