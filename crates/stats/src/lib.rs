@@ -9,6 +9,7 @@ pub mod describe;
 pub mod drift;
 pub mod equivalence;
 pub mod random;
+pub mod steady;
 pub mod student;
 
 pub use compare::{Comparison, Interval, Method, Sample, Verdict, compare, mean_interval};
@@ -16,6 +17,7 @@ pub use demerit::{Demerit, QuantileFunction, demerit, demerit_within};
 pub use describe::{error_of_count, fewest_for_quantile, mean, quantile, standard_deviation, variance};
 pub use drift::{Drift, drift};
 pub use equivalence::{Answer, answer};
+pub use steady::{Truncation, mser5, snia_steady_from, steady_from};
 
 /// The confidence of every interval that Spindle prints.
 pub const CONFIDENCE: f64 = 0.95;
