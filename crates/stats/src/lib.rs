@@ -3,20 +3,25 @@
 //! No dependencies, no clock, no randomness without a seed. Every formula cites its source. Functions that
 //! need at least two values return `None` for fewer: one trial has a value but no interval.
 
+pub mod allocation;
 pub mod compare;
 pub mod demerit;
 pub mod describe;
 pub mod drift;
 pub mod equivalence;
+pub mod looks;
+pub mod precision;
 pub mod random;
 pub mod steady;
 pub mod student;
 
+pub use allocation::{CellTrials, Outlook, outlook};
 pub use compare::{Comparison, Interval, Method, Sample, Verdict, compare, mean_interval};
 pub use demerit::{Demerit, QuantileFunction, demerit, demerit_within};
 pub use describe::{error_of_count, fewest_for_quantile, mean, quantile, standard_deviation, variance};
 pub use drift::{Drift, drift};
 pub use equivalence::{Answer, answer};
+pub use precision::{Goal, Standing, State, standing};
 pub use steady::{Truncation, mser5, snia_steady_from, steady_from};
 
 /// The confidence of every interval that Spindle prints.
