@@ -5,9 +5,20 @@
 //! blocks, and what is left costs max m(i) trials of the baseline and m(i) of each cell. Cells drop out of
 //! the blocks as they finish.
 //!
-//! Where the time for all is short, one cell goes first: the one whose half-width falls most per second. Half-widths
-//! fall with the square root of the count, so one more pair saves about 1 / (2 n) of the width: a wide and
-//! cheap comparison goes before a narrow and dear one.
+//! Where the time for all is short, one cell goes first: the one whose half-width falls most per second.
+//! Half-widths fall with the square root of the count, so one more pair saves about 1 / (2 n) of the width: a
+//! wide and cheap comparison goes before a narrow and dear one.
+//!
+//! # Simulated
+//! 2000 runs of three candidates with noise of 0.03, 0.1 and 0.2 beside a baseline with 0.03, goal 10 %, and
+//! the drift of [`crate::precision`]. "All": all cells in as many blocks as the noisiest needs.
+//!
+//! | next | held | trials | all |
+//! |:--|:--|--:|--:|
+//! | block of those that are not finished | 96.6 %, 96.6 %, 95.1 % | 58.5 | 90.2 |
+//! | the one that helps most, with the baseline | 97.0 %, 96.3 %, 94.5 % | 71.7 | 90.2 |
+//!
+//! The second way runs the baseline once for each candidate and costs more if it is carried to the end.
 
 use crate::Sample;
 use crate::precision::{Goal, Standing, State, standing};
@@ -154,3 +165,7 @@ mod tests {
         assert_eq!(outlook.left_s, Some(0.0));
     }
 }
+
+#[cfg(test)]
+#[path = "allocation_simulation.rs"]
+mod simulation;

@@ -9,7 +9,7 @@
 //! * [`looks`]: intervals that hold at a stop;
 //! * [`precision`]: whether a comparison has enough trials;
 //! * [`allocation`]: what to run next, and how much is left;
-//! * [`components`]: how long a window and how many trials cost least;
+//! * [`mod@components`]: how long a window and how many trials cost least;
 //! * [`equivalence`]: better, worse, the same, or not known yet.
 
 pub mod allocation;

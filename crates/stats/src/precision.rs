@@ -2,7 +2,8 @@
 //!
 //! A run repeats its trials until the interval of each ratio to the baseline is as narrow as the user asks
 //! ("until 10 %"). Trials come in blocks; the two trials of a block are a pair and share the machine's state.
-//! The ratio is the geometric mean over pairs, and all arithmetic is on logarithms, as in [`mod@crate::compare`].
+//! The ratio is the geometric mean over pairs, and all arithmetic is on logarithms, as in
+//! [`mod@crate::compare`].
 //!
 //! # Pairs first
 //! Cells need different numbers of trials. A cell that has reached its goal is left out of further blocks, so
@@ -229,7 +230,7 @@ mod tests;
 
 #[cfg(test)]
 #[path = "precision_simulation.rs"]
-mod simulation;
+pub(crate) mod simulation;
 
 #[cfg(test)]
 #[path = "precision_promises.rs"]

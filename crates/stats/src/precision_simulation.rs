@@ -9,12 +9,12 @@ use crate::random::Random;
 const BLOCKS_MOST: u32 = 400;
 
 /// Drift from one trial to the next: a random step and a trend, on the log scale.
-pub(super) const STEP: f64 = 0.01;
-pub(super) const TREND: f64 = 0.002;
+pub(crate) const STEP: f64 = 0.01;
+pub(crate) const TREND: f64 = 0.002;
 
 /// How the trials of a cell vary, on the log scale.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Noise {
+pub(crate) enum Noise {
     LogNormal(f64),
     /// Log-normal, and one trial in ten has half its figure.
     Halved(f64),
@@ -23,7 +23,7 @@ pub(super) enum Noise {
 }
 
 impl Noise {
-    fn draw(self, random: &mut Random) -> f64 {
+    pub(crate) fn draw(self, random: &mut Random) -> f64 {
         match self {
             Noise::LogNormal(deviation) => deviation * random.normal(),
             Noise::Halved(deviation) => {

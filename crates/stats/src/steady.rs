@@ -12,6 +12,10 @@
 //! version 2.0.2, definition of steady state.
 //!
 //! # Divergence
+//! Level noise is not always called steady: of series of 60, 120 and 300 seconds the cut is invalid in 10 %,
+//! 12 % and 3 % (2000 seeds; 11 %, 16 % and 5 % if neighbours correlate by 0.7). A valid cut drops nothing in
+//! more than half of them and at most 32 seconds in nine of ten. An invalid cut is no proof of a trend.
+//!
 //! MSER-5 cannot tell a stall from a warm-up. A stall in the first half is cut off with all before it; after a
 //! single deep stall in the second half nothing is called steady.
 
@@ -160,21 +164,39 @@ mod tests {
         check(&series(120, |second| if (85..90).contains(&second) { 0.0 } else { 100.0 }), 90, false);
     }
 
+    /// The share of level series with a valid cut, and what the cuts drop: in half and in nine of ten of them.
+    fn level_noise(length: usize, correlation: f64) -> (f64, f64, f64) {
+        const SEED_COUNT: u64 = 2000;
+        let cut = |seed| {
+            let mut random = Random::new(seed);
+            let mut noise = random.normal();
+            let series: Vec<f64> = (0..length)
+                .map(|_| {
+                    noise = correlation * noise + (1.0 - correlation * correlation).sqrt() * random.normal();
+                    100.0 + 10.0 * noise
+                })
+                .collect();
+            steady_from(&series).map(|dropped| dropped as f64)
+        };
+        let dropped: Vec<f64> = (0..SEED_COUNT).filter_map(cut).collect();
+        let quantile = |probability| crate::quantile(&dropped, probability).expect("valid cuts");
+        (dropped.len() as f64 / SEED_COUNT as f64, quantile(0.5), quantile(0.9))
+    }
+
     #[test]
     fn most_level_noise_is_steady_and_keeps_most_of_its_seconds() {
-        const SEED_COUNT: u64 = 1000;
-        let cuts: Vec<Truncation> = (0..SEED_COUNT)
-            .map(|seed| {
-                let mut random = Random::new(seed);
-                let noise: Vec<f64> = (0..120).map(|_| 100.0 + 10.0 * random.normal()).collect();
-                mser5(&noise).expect("long enough")
-            })
-            .collect();
-        let valid = cuts.iter().filter(|cut| cut.is_valid).count();
-        assert!(valid as f64 >= 0.8 * SEED_COUNT as f64, "{valid} of {SEED_COUNT} are valid");
-        let mut dropped: Vec<usize> = cuts.iter().map(|cut| cut.dropped).collect();
-        dropped.sort_unstable();
-        assert!(dropped[dropped.len() / 2] <= 20, "the median cut is at {} s", dropped[dropped.len() / 2]);
+        for (length, correlation, expected) in [
+            (60, 0.0, 0.90),
+            (120, 0.0, 0.88),
+            (300, 0.0, 0.97),
+            (60, 0.7, 0.89),
+            (120, 0.7, 0.84),
+            (300, 0.7, 0.95),
+        ] {
+            let (valid, half, nine_of_ten) = level_noise(length, correlation);
+            let words = format!("{length} s, {correlation}: {valid}, {half} s, {nine_of_ten} s");
+            assert!((valid - expected).abs() < 0.01 && half < 1.0 && nine_of_ten < 33.0, "{words}");
+        }
     }
 
     #[test]
