@@ -10,10 +10,10 @@
 //!
 //! # Divergence
 //! Kalibera and Jones take the figures of the lower level as independent. Seconds of a database are not: a
-//! checkpoint slows many in a row. The variance of a second is therefore multiplied by (1 + r) / (1 - r), with
-//! r the correlation of neighbours, as in [`mod@crate::drift`]. Figures of trials of several blocks contain the
-//! drift of the machine between blocks, which the comparison of pairs does not; the number of trials is then
-//! too high rather than too low.
+//! checkpoint slows many in a row. The variance of a second is therefore multiplied by (1 + r) / (1 - r),
+//! with r the correlation of neighbours, as in [`mod@crate::drift`]. Figures of trials of several blocks contain
+//! the drift of the machine between blocks, which the comparison of pairs does not; the number of trials is
+//! then too high rather than too low.
 
 use crate::drift::{FEWEST_VALUES, corrected_correlation};
 use crate::looks::{FEWEST_PAIRS, MOST_PAIRS, widened};
@@ -56,8 +56,8 @@ pub struct WindowPlan {
 }
 
 /// The components of the trials of one cell. `None` for fewer than two windows, for a window with fewer than
-/// eight seconds or with a mean or a figure that is not positive and finite, and where neighbours are so alike
-/// that the windows are shorter than twice the seconds that count as one.
+/// eight seconds or with a mean or a figure that is not positive and finite, and where neighbours are so
+/// alike that the windows are shorter than twice the seconds that count as one.
 pub fn components(windows: &[Window]) -> Option<Components> {
     let relative: Vec<Vec<f64>> = windows.iter().map(residuals).collect::<Option<_>>()?;
     let figures: Vec<f64> = windows.iter().map(|window| window.figure.ln()).collect();
@@ -113,7 +113,8 @@ impl Components {
     /// window and no number of pairs up to [`MOST_PAIRS`] reach it.
     ///
     /// # Panics
-    /// If a cost or the half-width is not positive, or the shortest window is longer than the longest or is 0.
+    /// If a cost or the half-width is not positive, or the shortest window is longer than the longest or is
+    /// 0.
     pub fn plan(&self, half_width: f64, costs: Costs, shortest_s: u32, longest_s: u32) -> Option<WindowPlan> {
         assert!(costs.set_up_s > 0.0 && costs.second_s > 0.0, "costs are positive, not {costs:?}");
         assert!(half_width > 0.0, "a half-width is positive, not {half_width}");

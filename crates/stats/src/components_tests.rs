@@ -3,8 +3,8 @@ use crate::random::Random;
 
 const COSTS: Costs = Costs { set_up_s: 60.0, second_s: 1.0 };
 
-/// Trials that vary by `between` (a standard deviation, a share), with seconds that vary by `second` and whose
-/// neighbours correlate.
+/// Trials that vary by `between` (a standard deviation, a share), with seconds that vary by `second` and
+/// whose neighbours correlate.
 fn trials(
     seed: u64,
     count: usize,

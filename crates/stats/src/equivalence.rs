@@ -49,8 +49,8 @@ impl Answer {
 }
 
 /// The answer of an interval of the ratio candidate / baseline. Without a margin nothing is the same.
-/// `more_trials` predicts how many further trials of each cell an interval of a half-width takes, in shares of
-/// the ratio.
+/// `more_trials` predicts how many further trials of each cell an interval of a half-width takes, in shares
+/// of the ratio.
 ///
 /// # Panics
 /// If the margin is not positive.

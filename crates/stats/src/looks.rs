@@ -10,11 +10,11 @@
 //! * a quantile of Student's t for [`WIDENED_CONFIDENCE`] instead of the 95 % that are promised.
 //!
 //! The width depends on the spread of the trials alone, and not on where their mean lies. A rule that also
-//! looks at the mean ("stop when a difference is shown") needs more: a confidence sequence, which holds at all
-//! looks at once with its confidence. [`sequence`] is that of a normal mean with unknown variance, mixed over
-//! a normal effect in standard deviations: Lai, "On confidence sequences", Annals of Statistics 4 (1976);
-//! the closed form is the Bayes factor of Gönen, Johnson, Lu and Westfall, "The Bayesian two-sample t test",
-//! The American Statistician 59 (2005), which is a test martingale by Pérez-Ortiz, Lardy, de Heide and
+//! looks at the mean ("stop when a difference is shown") needs more: a confidence sequence, which holds at
+//! all looks at once with its confidence. [`sequence`] is that of a normal mean with unknown variance, mixed
+//! over a normal effect in standard deviations: Lai, "On confidence sequences", Annals of Statistics 4
+//! (1976); the closed form is the Bayes factor of Gönen, Johnson, Lu and Westfall, "The Bayesian two-sample t
+//! test", The American Statistician 59 (2005), which is a test martingale by Pérez-Ortiz, Lardy, de Heide and
 //! Grünwald, "E-statistics, group invariance and anytime-valid testing", Annals of Statistics 52 (2024).
 //!
 //! All values are logarithms of ratios; a spread is the standard deviation of the log ratios of pairs.
@@ -81,8 +81,8 @@ pub fn sequence(pair_count: u32, spread: f64) -> Option<f64> {
     sequence_of(1.0 - SEQUENCE_CONFIDENCE, pair_count, spread)
 }
 
-/// The set of means whose Bayes factor is below 1 / `level`. With c = 1 + n g and u = t^2 / (n - 1) the factor
-/// is c^(-1/2) ((1 + u) / (1 + u / c))^(n / 2), solved for u.
+/// The set of means whose Bayes factor is below 1 / `level`. With c = 1 + n g and u = t^2 / (n - 1) the
+/// factor is c^(-1/2) ((1 + u) / (1 + u / c))^(n / 2), solved for u.
 fn sequence_of(level: f64, pair_count: u32, spread: f64) -> Option<f64> {
     let count = f64::from(pair_count);
     let c = 1.0 + count * SEQUENCE_EFFECT_VARIANCE;

@@ -10,8 +10,8 @@
 //! the baseline has more trials than that cell. Only pairs count: a trial whose block has no trial of the
 //! other cell is left out of that comparison. Nothing is lost, because the surplus belongs to a comparison
 //! that has reached its goal already. Welch's interval over all trials would use the surplus, but compares
-//! early trials of one cell with late trials of the other, and a slow drift becomes a difference (last rows of
-//! the table). Several trials of one cell in one block count as their geometric mean.
+//! early trials of one cell with late trials of the other, and a slow drift becomes a difference (last rows
+//! of the table). Several trials of one cell in one block count as their geometric mean.
 //!
 //! # Stopping
 //! A comparison is finished when it has [`FEWEST_PAIRS`](crate::looks::FEWEST_PAIRS) pairs and one of:

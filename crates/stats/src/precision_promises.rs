@@ -1,5 +1,5 @@
-//! What the stopping rule promises, held against simulated runs. The tests take [`SEED_COUNT`] seeds and allow
-//! three standard deviations of a binomial count. The table of the module's documentation takes 2000:
+//! What the stopping rule promises, held against simulated runs. The tests take [`SEED_COUNT`] seeds and
+//! allow three standard deviations of a binomial count. The table of the module's documentation takes 2000:
 //!
 //! `cargo test -p spindle-stats --lib promises -- --ignored --nocapture`
 

@@ -16,8 +16,8 @@
 //! 12 % and 3 % (2000 seeds; 11 %, 16 % and 5 % if neighbours correlate by 0.7). A valid cut drops nothing in
 //! more than half of them and at most 32 seconds in nine of ten. An invalid cut is no proof of a trend.
 //!
-//! MSER-5 cannot tell a stall from a warm-up. A stall in the first half is cut off with all before it; after a
-//! single deep stall in the second half nothing is called steady.
+//! MSER-5 cannot tell a stall from a warm-up. A stall in the first half is cut off with all before it; after
+//! a single deep stall in the second half nothing is called steady.
 
 use crate::mean;
 
@@ -40,8 +40,8 @@ const SNIA_SLOPE: f64 = 0.10;
 pub struct Truncation {
     /// Values to drop from the series' start.
     pub dropped: usize,
-    /// Whether the cut lies in the first half. A later cut says that the series is too short: no part of it is
-    /// known to be steady.
+    /// Whether the cut lies in the first half. A later cut says that the series is too short: no part of it
+    /// is known to be steady.
     pub is_valid: bool,
 }
 
@@ -164,7 +164,8 @@ mod tests {
         check(&series(120, |second| if (85..90).contains(&second) { 0.0 } else { 100.0 }), 90, false);
     }
 
-    /// The share of level series with a valid cut, and what the cuts drop: in half and in nine of ten of them.
+    /// The share of level series with a valid cut, and what the cuts drop: in half and in nine of ten of
+    /// them.
     fn level_noise(length: usize, correlation: f64) -> (f64, f64, f64) {
         const SEED_COUNT: u64 = 2000;
         let cut = |seed| {
