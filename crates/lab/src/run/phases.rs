@@ -77,12 +77,7 @@ impl<'a> Phases<'a> {
 
     /// Lets the load run for this long of the trial's time.
     pub(super) fn watch(&self, client: &mut ClientProcess, dilated: Duration) -> Result<()> {
-        self.watch_for(client, self.time.real_time_of(dilated))
-    }
-
-    /// Lets the load run for this long of real time.
-    pub(super) fn watch_for(&self, client: &mut ClientProcess, real: Duration) -> Result<()> {
-        let end = Instant::now() + real;
+        let end = Instant::now() + self.time.real_time_of(dilated);
         loop {
             self.interrupt.check()?;
             let left = end.saturating_duration_since(Instant::now());

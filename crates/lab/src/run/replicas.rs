@@ -98,6 +98,12 @@ impl<'a> Replicas<'a> {
         })
     }
 
+    pub(super) fn write_back(&mut self) -> Result<()> {
+        self.replicas
+            .iter_mut()
+            .try_for_each(|replica| replica.mounts.write_back().with_context(|| replica.name.clone()))
+    }
+
     /// An error if measurements on the storage of any replica are meaningless from now on.
     pub(super) fn check(&mut self) -> Result<()> {
         self.replicas

@@ -11,7 +11,7 @@ use std::time::Duration;
 use serde::Serialize;
 use spindle_stats::random::Random;
 
-use crate::record::{Cell, FileClass, MountHead, ReplicaHead, ReplicationHead, StartState, ZfsHead};
+use crate::record::{Cell, FileClass, MountHead, ReplicaHead, ReplicationHead, ZfsHead};
 use crate::scenario::{Scenario, content_hash};
 use crate::stack::layout::{Layout, LayoutMount};
 
@@ -168,12 +168,7 @@ fn estimate(scenario: &Scenario, trial_count: usize) -> Estimate {
         }
     }
     let run = &scenario.run;
-    let (real, dilated) = match run.start {
-        // The cores fill the memory, as fast as they are.
-        StartState::WarmFast => (run.warm_up, run.settle + run.measure),
-        StartState::Warm | StartState::Cold => (Duration::ZERO, run.warm_up + run.settle + run.measure),
-    };
-    let per_trial = real + run.dilation.most().real(dilated) + overhead;
+    let per_trial = run.dilation.most().real(run.warm_up + run.settle + run.measure) + overhead;
     Estimate { load, per_trial, total: load + per_trial * trial_count as u32 }
 }
 

@@ -1,5 +1,6 @@
 //! The emulated disk under a trial: a stack of the scenario, served by its own process.
 
+use std::fs::File;
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
@@ -161,6 +162,12 @@ impl Volume for EmulatedVolume {
 
     fn set_timing(&mut self, on: bool) -> Result<()> {
         self.disk.set_timing(on)
+    }
+
+    fn write_back(&mut self) -> Result<()> {
+        let writing_back = || format!("writing back the page cache of {}", self.path.display());
+        let directory = File::open(&self.path).with_context(writing_back)?;
+        rustix::fs::syncfs(directory).with_context(writing_back)
     }
 
     fn check(&mut self) -> Result<()> {

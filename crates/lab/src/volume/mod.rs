@@ -35,6 +35,11 @@ pub trait Volume: Debug {
         Ok(())
     }
 
+    /// Writes back what the page cache holds of it. Only emulated disks do so; on others it would take their time.
+    fn write_back(&mut self) -> Result<()> {
+        Ok(())
+    }
+
     /// An error if measurements on it are meaningless from now on: it lost a write, its emulator died, or its
     /// file system is full.
     fn check(&mut self) -> Result<()> {

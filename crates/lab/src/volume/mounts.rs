@@ -101,6 +101,10 @@ impl Mounts {
         self.mounts.iter_mut().try_for_each(|mount| mount.volume.set_timing(on))
     }
 
+    pub fn write_back(&mut self) -> Result<()> {
+        self.mounts.iter_mut().try_for_each(|mount| mount.volume.write_back())
+    }
+
     /// An error if measurements on any of them are meaningless from now on.
     pub fn check(&mut self) -> Result<()> {
         let mount_count = self.mounts.len();
