@@ -9,6 +9,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::num::NonZeroU64;
+use std::time::{Duration, Instant};
 
 use nix::sys::resource::{UsageWho, getrusage};
 use rustix::mm::{MlockAllFlags, mlockall};
@@ -16,6 +17,7 @@ use rustix::process::{
     Signal, configure_io_flusher_behavior, is_io_flusher, set_parent_process_death_signal,
 };
 use rustix::thread::set_current_timer_slack;
+use rustix::time::{ClockId, clock_gettime};
 
 /// Keeps idle cores ready to run, for as long as the file is open (Linux,
 /// Documentation/power/pm_qos_interface.rst).
@@ -36,6 +38,61 @@ pub(crate) const RECEIVING: i32 = 13;
 /// Puts the calling thread, and threads that it will start, under SCHED_FIFO. False if the kernel refuses.
 pub(crate) fn set_fifo(priority: i32) -> bool {
     set_fifo_of(0, priority)
+}
+
+/// Keeps a thread under SCHED_FIFO that computes without a pause.
+///
+/// The kernel stops real-time threads that use a core for more than 0.95 s of a second until that second is over
+/// (sched_rt_runtime_us, Documentation/scheduler/sched-rt-group.rst), even if nobody else wants the core: 50 ms in which
+/// nothing is answered. So such a thread spends a part of its time under the normal policy instead, at the best nice
+/// value, where it only shares the core.
+#[derive(Debug)]
+pub(crate) struct Allowance {
+    priority: i32,
+    looked_at: Instant,
+    window_began: Instant,
+    used_before: Duration,
+    is_spent: bool,
+}
+
+impl Allowance {
+    const WINDOW: Duration = Duration::from_millis(100);
+    const SHARE: f64 = 0.9;
+    const LOOK: Duration = Duration::from_millis(1);
+    const NICE: i32 = -20;
+
+    /// For the calling thread, which was put under SCHED_FIFO at this priority.
+    pub(crate) fn new(priority: i32) -> Allowance {
+        // Without the right to it the thread shares the core as others do.
+        let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), Allowance::NICE);
+        let now = Instant::now();
+        Allowance { priority, looked_at: now, window_began: now, used_before: used(), is_spent: false }
+    }
+
+    /// To be called often.
+    pub(crate) fn look(&mut self) {
+        let now = Instant::now();
+        if now - self.looked_at < Allowance::LOOK {
+            return;
+        }
+        self.looked_at = now;
+        if now - self.window_began >= Allowance::WINDOW {
+            self.window_began = now;
+            self.used_before = used();
+            if std::mem::take(&mut self.is_spent) {
+                set_fifo(self.priority);
+            }
+        } else if !self.is_spent && used() - self.used_before > Allowance::WINDOW.mul_f64(Allowance::SHARE) {
+            self.is_spent = true;
+            set_other(0);
+        }
+    }
+}
+
+/// Processor time of the calling thread.
+fn used() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
 /// As [`set_fifo`], for another thread; 0 is the calling one.
@@ -98,4 +155,32 @@ pub(crate) fn die_with_parent() {
 /// Page faults of this process that read from the host's disk.
 pub(crate) fn major_faults() -> u64 {
     getrusage(UsageWho::RUSAGE_SELF).map_or(0, |usage| usage.major_page_faults() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_that_computes_without_a_pause_gives_its_priority_up_for_a_while() {
+        let thread = std::thread::spawn(|| {
+            if !set_fifo(ANSWERING) {
+                assert!(std::env::var_os("CI").is_none(), "CI must grant SCHED_FIFO");
+                eprintln!("skipped: no SCHED_FIFO");
+                return;
+            }
+            let mut allowance = Allowance::new(ANSWERING);
+            let mut seen = vec![Some(ANSWERING)];
+            let end = Instant::now() + 4 * Allowance::WINDOW;
+            while Instant::now() < end {
+                allowance.look();
+                let priority = fifo_priority(0);
+                if seen.last() != Some(&priority) {
+                    seen.push(priority);
+                }
+            }
+            assert!(seen.starts_with(&[Some(ANSWERING), None, Some(ANSWERING)]), "{seen:?}");
+        });
+        thread.join().unwrap();
+    }
 }

@@ -21,7 +21,7 @@ use crate::file::{
     FILE, FILE_NAME, FOREVER, OPEN_FLAGS, REQUEST_BYTES_MAX, ROOT, configure, readable_bytes,
     store_fallocate, store_write,
 };
-use crate::realtime;
+use crate::realtime::{self, Allowance};
 use crate::ring::{self, Ring, Slot, Waker, u32_at, u64_at};
 use crate::store::Store;
 
@@ -139,14 +139,19 @@ impl RingServer {
     pub(crate) fn run(self, ring: Ring) -> anyhow::Result<()> {
         let RingServer { store, driver, inbox } = self;
         realtime::set_timer_slack();
+        let mut allowance = None;
         if realtime::set_fifo(realtime::ANSWERING) {
             driver.set_scheduler("SCHED_FIFO");
+            allowance = Some(Allowance::new(realtime::ANSWERING));
         }
         let mut turn = Turn { ring, store, driver, due: Vec::new() };
         let mut arrived = Vec::new();
         loop {
             if !turn.ring.wait(turn.driver.next_due(), &mut arrived).context("waiting for the FUSE ring")? {
                 return Ok(());
+            }
+            if let Some(allowance) = &mut allowance {
+                allowance.look();
             }
             for slot in arrived.drain(..) {
                 turn.take(slot)?;

@@ -10,7 +10,7 @@
 use crate::{CONFIDENCE, mean, student::student_t_quantile};
 
 /// A shorter series, in seconds, cannot tell a trend from noise.
-const FEWEST_VALUES: usize = 8;
+pub(crate) const FEWEST_VALUES: usize = 8;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Drift {
@@ -55,13 +55,18 @@ pub fn drift(series: &[f64]) -> Option<Drift> {
         return Some(Drift { relative: slope * scale, relative_noise: 0.0 });
     }
     let lagged: f64 = residuals.windows(2).map(|pair| pair[0] * pair[1]).sum();
-    let raw = lagged / squares;
-    let correlation = (raw + (1.0 + 4.0 * raw) / count).clamp(0.0, 0.95);
+    let correlation = corrected_correlation(lagged / squares, count);
     // A fitted line leaves a degree of freedom from three values on.
     let worth = (count * (1.0 - correlation) / (1.0 + correlation)).max(3.0);
     let standard_error = (squares / (worth - 2.0) / spread).sqrt();
     let t = student_t_quantile(0.5 + CONFIDENCE / 2.0, worth - 2.0);
     Some(Drift { relative: slope * scale, relative_noise: t * standard_error * scale })
+}
+
+/// Lag-1 autocorrelation of a series from that of its residuals, with the bias of a short series added back
+/// (Kendall, as above).
+pub(crate) fn corrected_correlation(raw: f64, count: f64) -> f64 {
+    (raw + (1.0 + 4.0 * raw) / count).clamp(0.0, 0.95)
 }
 
 #[cfg(test)]

@@ -1,19 +1,39 @@
-//! Statistics of trials: descriptions, intervals, comparisons, trends.
+//! Statistics of trials: descriptions, intervals, comparisons, trends, and when they suffice.
 //!
 //! No dependencies, no clock, no randomness without a seed. Every formula cites its source. Functions that
 //! need at least two values return `None` for fewer: one trial has a value but no interval.
+//!
+//! The parts of "is the answer known?":
+//!
+//! * [`steady`]: from where on a window counts;
+//! * [`looks`]: intervals that hold at a stop;
+//! * [`precision`]: whether a comparison has enough trials;
+//! * [`allocation`]: what to run next, and how much is left;
+//! * [`mod@components`]: how long a window and how many trials cost least;
+//! * [`equivalence`]: better, worse, the same, or not known yet.
 
+pub mod allocation;
 pub mod compare;
+pub mod components;
 pub mod demerit;
 pub mod describe;
 pub mod drift;
+pub mod equivalence;
+pub mod looks;
+pub mod precision;
 pub mod random;
+pub mod steady;
 pub mod student;
 
+pub use allocation::{CellTrials, Outlook, outlook};
 pub use compare::{Comparison, Interval, Method, Sample, Verdict, compare, mean_interval};
+pub use components::{Components, Costs, Window, WindowPlan, components};
 pub use demerit::{Demerit, QuantileFunction, demerit, demerit_within};
 pub use describe::{error_of_count, fewest_for_quantile, mean, quantile, standard_deviation, variance};
 pub use drift::{Drift, drift};
+pub use equivalence::{Answer, answer};
+pub use precision::{Goal, Standing, State, standing};
+pub use steady::{Truncation, mser5, snia_steady_from, steady_from};
 
 /// The confidence of every interval that Spindle prints.
 pub const CONFIDENCE: f64 = 0.95;

@@ -87,6 +87,10 @@ pub fn student_t_quantile(probability: f64, degrees_of_freedom: f64) -> f64 {
     let mut low = 0.0;
     for _ in 0..200 {
         let middle = 0.5 * (low + high);
+        if middle <= low || middle >= high {
+            // No number lies between them.
+            break;
+        }
         if student_t_below(middle, degrees_of_freedom) < probability {
             low = middle;
         } else {
