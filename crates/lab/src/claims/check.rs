@@ -147,7 +147,8 @@ pub enum Rank {
 impl TryFrom<toml::Table> for Check {
     type Error = toml::de::Error;
 
-    /// Serde refuses unknown keys only in a structure without flattened parts, so the parts are read one by one.
+    /// Serde refuses unknown keys only in a structure without flattened parts, so the parts are read one by
+    /// one.
     fn try_from(table: toml::Table) -> Result<Check, Self::Error> {
         let is_of_ground = |(key, _): &(String, toml::Value)| GROUND.contains(&key.as_str());
         let (ground, form): (Vec<_>, Vec<_>) = table.into_iter().partition(is_of_ground);

@@ -96,7 +96,8 @@ fn paired(samples: &[Sample], others: &[Sample]) -> Option<Vec<f64>> {
     is_paired.then(|| samples.iter().zip(&others).map(|(one, other)| one.value - other.value).collect())
 }
 
-/// The interval of a difference from those of its parts: Zou and Donner, Statistics in Medicine 27 (2008), 1693.
+/// The interval of a difference from those of its parts: Zou and Donner, Statistics in Medicine 27 (2008),
+/// 1693.
 fn recovered(one: Estimate, other: Estimate) -> Option<Estimate> {
     let value = one.value - other.value;
     let interval = one.interval.zip(other.interval).map(|(of_one, of_other)| Interval {

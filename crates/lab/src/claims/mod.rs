@@ -1,5 +1,5 @@
-//! Published studies of databases on storage: their figures as tables, their claims as checks, and which of the
-//! claims a run confirms ([`verdict`] has the rule).
+//! Published studies of databases on storage: their figures as tables, their claims as checks, and which of
+//! the claims a run confirms ([`verdict`] has the rule).
 //!
 //! These are figures of whole systems. Raw figures of devices are in [`crate::published`].
 

@@ -53,8 +53,8 @@ pub struct RowOfRun {
 /// Holds the records of runs, each with its name, against the claims of the studies that their cells name.
 ///
 /// # Errors
-/// A run has no cell that names a published row, or a row that this version does not know, or two cells have the
-/// same row.
+/// A run has no cell that names a published row, or a row that this version does not know, or two cells have
+/// the same row.
 pub fn compare(runs: &[(String, Records)]) -> Result<Comparisons, Mistake> {
     let rows = (0..).zip(runs).map(|(index, (file, records))| of_run(index, file, records));
     let rows = rows.flatten_ok().collect::<Result<Vec<RowOfRun>, Mistake>>()?;

@@ -80,6 +80,35 @@ impl<'a> Rows<'a> {
     }
 }
 
+/// The figures of the members of a dimension.
+pub(super) struct Pairs<'a> {
+    pub(super) rows: &'a Rows<'a>,
+    pub(super) figures: Vec<(&'a Mark, Figure)>,
+    /// Reasons of the members without a figure.
+    pub(super) missing: Vec<String>,
+}
+
+impl<'a> Pairs<'a> {
+    /// # Errors
+    /// No member has a figure: the first reason.
+    pub(super) fn new(
+        rows: &'a Rows<'a>,
+        key: &str,
+        members: impl IntoIterator<Item = &'a Mark>,
+        place: &Selector,
+    ) -> Result<Pairs<'a>, String> {
+        let (figures, missing) = rows.of_members(key, members, place);
+        match missing.first() {
+            Some(reason) if figures.is_empty() => Err(reason.clone()),
+            _ => Ok(Pairs { rows, figures, missing }),
+        }
+    }
+
+    pub(super) fn figure(&self, mark: &Mark) -> Option<&Figure> {
+        self.figures.iter().find(|(other, _)| *other == mark).map(|(_, figure)| figure)
+    }
+}
+
 /// Every pair of members of two ranks: the better one first.
 pub(super) fn in_order<'a>(order: &'a [Rank]) -> impl Iterator<Item = (&'a Mark, &'a Mark)> {
     let pairs =

@@ -1,23 +1,25 @@
 //! The rule for one quantity of a reproduction: an estimate with its 95 % interval against what is claimed.
 //!
-//! **A ratio** is confirmed if its side of 1 and its size are shown. The side is shown if the whole interval is
-//! on the claimed side of 1; it is contradicted if the whole interval is on the other side, and not decided if
-//! the interval contains 1. The size is shown if the interval contains the claimed ratio, or if the measured
-//! ratio is within 25 % of the claimed one and its distance from 1 is a half to one and a half of the claimed
-//! distance. The 25 % are those of raw figures: a scaled reproduction on an emulated device is no nearer. Half of
-//! the distance is the stricter of the two below a ratio of 2, where 25 % would confirm a gain of 5 % by one of
-//! 30 %. A ratio below 1 is inverted first, so that a ratio and its inverse have the same verdict. If the side is
-//! shown and the size is not, the verdict is "direction only".
+//! **A ratio** is confirmed if its side of 1 and its size are shown. The side is shown if the whole interval
+//! is on the claimed side of 1; it is contradicted if the whole interval is on the other side, and not
+//! decided if the interval contains 1. The size is shown if the interval contains the claimed ratio, or if
+//! the measured ratio is within 25 % of the claimed one and its distance from 1 is a half to one and a half
+//! of the claimed distance. The 25 % are those of raw figures: a scaled reproduction on an emulated device is
+//! no nearer. Half of the distance is the stricter of the two below a ratio of 2, where 25 % would confirm a
+//! gain of 5 % by one of 30 %. A ratio below 1 is inverted first, so that a ratio and its inverse have the
+//! same verdict. If the side is shown and the size is not, the verdict is "direction only".
 //!
-//! **A range** of ratios is the same. Its size is shown if the interval meets the range, or if the measured ratio
-//! is as near to one of its ends as it must be to a single ratio.
+//! **A range** of ratios is the same. Its size is shown if the interval meets the range, or if the measured
+//! ratio is as near to one of its ends as it must be to a single ratio.
 //!
-//! **Equality** ("no difference", "similar") is confirmed if the whole interval is within the tolerance, which is
-//! the claim's, and 3 % at least. It is contradicted if the whole interval is outside, and not decided otherwise.
+//! **Equality** ("no difference", "similar") is confirmed if the whole interval is within the tolerance,
+//! which is the claim's, and 3 % at least. It is contradicted if the whole interval is outside, and not
+//! decided otherwise.
 //!
-//! **A bound** ("outperforms", "at least", "at most") is confirmed if the whole interval keeps it, contradicted if
-//! the whole interval breaks it, and not decided otherwise. A bound that asks for an effect, such as "at least 10
-//! times", is "direction only" if it is broken and the whole interval is on its side of 1.
+//! **A bound** ("outperforms", "at least", "at most") is confirmed if the whole interval keeps it,
+//! contradicted if the whole interval breaks it, and not decided otherwise. A bound that asks for an effect,
+//! such as "at least 10 times", is "direction only" if it is broken and the whole interval is on its side of
+//! 1.
 //!
 //! **A difference** is treated as a ratio is, with 0 in place of 1 and without the rule of half the distance.
 //!

@@ -1,40 +1,42 @@
 //! Whether a reproduction confirms a study's claims.
 //!
-//! Figures of a reproduction come from runs whose cells name the published rows that they repeat. [`super::target`]
-//! is the rule for one ratio, difference or value. The other kinds of checks are made of it:
+//! Figures of a reproduction come from runs whose cells name the published rows that they repeat.
+//! [`super::target`] is the rule for one ratio, difference or value. The other kinds of checks are made of
+//! it:
 //!
-//! * **Ordering**: every member of a rank against every member of the later ones. It is confirmed if each ratio is
-//!   on its side of 1, contradicted if one of them is on the other side, and not decided otherwise. Members that
-//!   share a rank must be equal within the claim's tolerance, if it has one: an ordering whose ranks are shown and
-//!   whose ties are not is "direction only".
+//! * **Ordering**: every member of a rank against every member of the later ones. It is confirmed if each
+//!   ratio is on its side of 1, contradicted if one of them is on the other side, and not decided otherwise.
+//!   Members that share a rank must be equal within the claim's tolerance, if it has one: an ordering whose
+//!   ranks are shown and whose ties are not is "direction only".
 //! * **Similar**: the ratio of every two members is 1 within the claim's tolerance. One pair that is apart
 //!   contradicts it.
-//! * **Count**: pairs that are near each other, and pairs that are apart, are counted. It is confirmed once enough
-//!   are near, and contradicted once so many are apart that enough cannot be near.
+//! * **Count**: pairs that are near each other, and pairs that are apart, are counted. It is confirmed once
+//!   enough are near, and contradicted once so many are apart that enough cannot be near.
 //! * **Threshold**: the value's interval against the bound.
 //!
-//! An ordering, a similarity or a count with rows that no run has is not decided, or contradicted by the rows that
-//! there are. Any other check without a figure is not testable yet, and the reason names what is missing.
+//! An ordering, a similarity or a count with rows that no run has is not decided, or contradicted by the rows
+//! that there are. Any other check without a figure is not testable yet, and the reason names what is
+//! missing.
 //!
-//! Not testable at all are rules without a figure, results without the rows behind them, and quantities that no
-//! figure of a trial stands for, such as the price of a drive: no run has their rows.
+//! Not testable at all are rules without a figure, results without the rows behind them, and quantities that
+//! no figure of a trial stands for, such as the price of a drive: no run has their rows.
 //!
 //! **A claim** has the first of these verdicts that one of its tested checks has: contradicted, not decided,
-//! direction only, confirmed. It is not decided while the study prints rows behind a check that no run has, unless
-//! another check contradicts it. The number of tested checks stands beside it.
+//! direction only, confirmed. It is not decided while the study prints rows behind a check that no run has,
+//! unless another check contradicts it. The number of tested checks stands beside it.
 //!
-//! The verdict is about the study's text. Where the study's own rows do not support the text, a second verdict
-//! compares the reproduction with the rows.
+//! The verdict is about the study's text. Where the study's own rows do not support the text, a second
+//! verdict compares the reproduction with the rows.
 
 use serde::Serialize;
 
 use super::check::{Bound, Check, Form, Rank};
-use super::estimate::{Estimate, Figure};
+use super::estimate::Estimate;
 use super::own_data::{OwnData, Support, support};
-use super::rows::{Lookup, Rows, in_order, ties};
+use super::rows::{Lookup, Pairs, Rows, in_order, ties};
 use super::study::{Claim, Study};
 use super::target::{Target, decided};
-use crate::record::{Mark, Selector};
+use crate::record::Mark;
 
 /// In the order in which the check of a claim decides about the claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -166,33 +168,7 @@ fn finding(rows: &Rows, check: &Check) -> Result<Finding, String> {
 const NO_RATIO: &str = "one of the figures is zero or has no trial";
 const NO_TRIAL: &str = "there is no trial";
 
-/// The figures of the members of a dimension.
-struct Pairs<'a> {
-    rows: &'a Rows<'a>,
-    figures: Vec<(&'a Mark, Figure)>,
-    missing: Vec<String>,
-}
-
-impl<'a> Pairs<'a> {
-    /// # Errors
-    /// No member has a figure: the first reason.
-    fn new(
-        rows: &'a Rows<'a>,
-        key: &str,
-        members: impl IntoIterator<Item = &'a Mark>,
-        place: &Selector,
-    ) -> Result<Pairs<'a>, String> {
-        let (figures, missing) = rows.of_members(key, members, place);
-        match missing.first() {
-            Some(reason) if figures.is_empty() => Err(reason.clone()),
-            _ => Ok(Pairs { rows, figures, missing }),
-        }
-    }
-
-    fn figure(&self, mark: &Mark) -> Option<&Figure> {
-        self.figures.iter().find(|(other, _)| *other == mark).map(|(_, figure)| figure)
-    }
-
+impl Pairs<'_> {
     /// The verdict about the ratio of two members, with words about the pair; `None` without both figures.
     fn verdict(&self, one: &Mark, other: &Mark, target: Target) -> Option<(Verdict, String)> {
         let estimate = self.figure(one)?.over(self.figure(other)?)?;
@@ -225,8 +201,8 @@ impl<'a> Pairs<'a> {
         self.all(pairs.collect(), ["no two differ", "differ", "is not decided"])
     }
 
-    /// All pairs together: one of the other verdict contradicts, a missing row leaves it open. `words` are for pairs that
-    /// are as claimed, that are not, and that are open.
+    /// All pairs together: one of the other verdict contradicts, a missing row leaves it open. `words` are
+    /// for pairs that are as claimed, that are not, and that are open.
     ///
     /// # Errors
     /// There is no pair.

@@ -5,7 +5,7 @@ use spindle_stats::Sample;
 
 use super::super::studies;
 use super::*;
-use crate::claims::Place;
+use crate::claims::{Figure, Place};
 use crate::record::{spelling, words};
 
 fn study(name: &str) -> &'static Study {
