@@ -1,5 +1,6 @@
-//! Records name the revision that made them, and the binary holds every profile.
+//! Records name the revision that made them, and the binary holds every profile and every published study.
 
+use std::path::PathBuf;
 use std::process::Command;
 use std::{env, fs, io};
 
@@ -9,19 +10,18 @@ fn git(arguments: &[&str]) -> Option<String> {
     (output.status.success() && !text.is_empty()).then_some(text)
 }
 
-/// Writes an array with the name and the text of each file in `profiles/`, by name.
-fn list_profiles() -> io::Result<()> {
-    let directory = fs::canonicalize("../../profiles")?;
+/// Writes an array with the name and the text of each TOML file of a directory, by name.
+fn list_files(directory: &str, list: &str) -> io::Result<()> {
+    let directory = fs::canonicalize(format!("../../{directory}"))?;
     println!("cargo::rerun-if-changed={}", directory.display());
     let mut paths =
         fs::read_dir(directory)?.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>()?;
     paths.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
     paths.sort_by(|a, b| a.file_stem().cmp(&b.file_stem()));
-    let profile = |path: &std::path::PathBuf| {
-        format!("({:?}, include_str!({path:?})),\n", path.file_stem().unwrap_or_default())
-    };
-    let array: String = paths.iter().map(profile).collect();
-    fs::write(format!("{}/profiles.rs", env::var("OUT_DIR").unwrap_or_default()), format!("&[\n{array}]"))
+    let file =
+        |path: &PathBuf| format!("({:?}, include_str!({path:?})),\n", path.file_stem().unwrap_or_default());
+    let array: String = paths.iter().map(file).collect();
+    fs::write(format!("{}/{list}", env::var("OUT_DIR").unwrap_or_default()), format!("&[\n{array}]"))
 }
 
 /// Compiles the preload library, whose bytes are part of the binary. It has no dependencies.
@@ -40,7 +40,8 @@ fn compile_preload_library() -> io::Result<()> {
 }
 
 fn main() -> io::Result<()> {
-    list_profiles()?;
+    list_files("profiles", "profiles.rs")?;
+    list_files("published/studies", "studies.rs")?;
     compile_preload_library()?;
     println!("cargo::rerun-if-changed=build.rs");
     // The reflog of HEAD grows with every commit and every change of branch.

@@ -99,7 +99,7 @@ fn form(before: &str, key: &str, schema: &Schema) -> String {
 }
 
 fn missing(path: &str, key: &str, schema: &Schema) -> String {
-    let Some(leaf) = leaf_of(schema, "object") else {
+    let Some(leaf) = leaf_of(schema, "object").filter(|_| schema["examples"].is_null()) else {
         return format!("is missing{}", form("; for example", key, schema));
     };
     let lines = leaf["required"].as_array().into_iter().flatten().filter_map(Schema::as_str);
@@ -117,6 +117,10 @@ fn in_value(schema: &Schema, value: &Value, path: &str, found: &mut Vec<Mistake>
         Value::Table(table) => {
             if let Some(leaf) = leaf_of(schema, "object") {
                 return in_table(leaf, table, path, found);
+            }
+            if leaf_of(schema, "array").is_some_and(|leaf| leaf_of(&leaf["items"], "object").is_some()) {
+                let words = format!("must be a list of tables; write `[[{path}]]` above each");
+                return found.push(Mistake::at(path, words));
             }
         }
         Value::Array(items) => {
@@ -217,6 +221,9 @@ mod tests {
                     ] },
                     "cells": { "type": "array", "items": { "type": "string" } },
                     "strict": { "type": "boolean" },
+                    "rows": { "type": "array", "items": { "type": "object", "required": ["row"], "properties": {
+                        "row": { "type": "object", "examples": [{ "a": 1 }] },
+                    } } },
                 } },
             },
         })
@@ -283,6 +290,17 @@ mod tests {
                 "run.trials: `\"3\"` must be a number without quotes; write `trials = 3`",
             ],
         );
+    }
+
+    #[test]
+    fn a_list_of_tables_is_told_with_its_form() {
+        check_run(
+            "[run.rows]\nrow = {}",
+            &["run.rows: must be a list of tables; write `[[run.rows]]` above each"],
+        );
+        check_run("[[run.rows]]\nrow = { b = 2 }", &[]);
+        check_run("[[run.rows]]", &["run.rows[0].row: is missing; for example `row = { a = 1 }`"]);
+        check_run("[run.cells]\na = 1", &["run.cells: `{ a = 1 }` must be a text in quotes"]);
     }
 
     #[test]

@@ -8,6 +8,8 @@ pub mod record;
 
 pub mod report;
 
+pub mod claims;
+
 pub mod stack;
 
 pub mod server;

@@ -25,6 +25,7 @@ const ROOMS: [(&str, &[&str]); 2] = [
             "host",
             "record",
             "report",
+            "claims",
             "stack",
             "server",
             "volume",

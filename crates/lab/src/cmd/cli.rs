@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Error, Result};
 use clap::{Parser, Subcommand};
 
-use crate::cmd::{clean, compare, disk, docs, doctor, load, new, plan, report, run, server};
+use crate::cmd::{clean, compare, disk, docs, doctor, load, new, plan, published, report, run, server};
 use crate::host::interrupt::Interrupted;
 use spindle_base::Mistake;
 use spindle_base::passwords;
@@ -36,6 +36,8 @@ enum Command {
     /// `compare A B` compares the cells that two runs share. A run is a records file or its directory. Cells
     /// of different experiments are refused: only the storage may differ, and the axes of one scenario.
     Compare(compare::CompareArguments),
+    /// List published studies, show their claims, and hold a run against them.
+    Published(published::PublishedArguments),
     /// Bring up, measure, clone and take down emulated disks.
     Disk(disk::DiskArguments),
     /// Run a workload against a server that is already running.
@@ -78,6 +80,7 @@ impl Cli {
             Command::Plan(arguments) => plan::run(&arguments).map(done),
             Command::Report(arguments) => report::run(&arguments).map(done),
             Command::Compare(arguments) => compare::run(&arguments).map(done),
+            Command::Published(arguments) => published::run(&arguments).map(done),
             Command::Disk(arguments) => disk::run(arguments).map(done),
             Command::Load(arguments) => load::run(arguments).map(done),
             Command::Server(arguments) => server::run(&arguments).map(done),

@@ -11,6 +11,7 @@ pub mod load;
 pub mod new;
 mod output;
 pub mod plan;
+pub mod published;
 pub mod report;
 pub mod run;
 pub mod server;

@@ -4,6 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use super::{FileClass, PartHead, ReplicationHead};
 
+mod published;
+
+pub use published::{Mark, PublishedTag, Selector, TrialFigure, selector_words};
+
 /// One point of the matrix.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
 pub struct Cell {

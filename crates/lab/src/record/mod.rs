@@ -25,7 +25,10 @@ mod replication;
 mod storage;
 mod warning;
 
-pub use cell::{Cell, MountHead, StackHead, ZfsDeviceHead, ZfsHead};
+pub use cell::{
+    Cell, Mark, MountHead, PublishedTag, Selector, StackHead, TrialFigure, ZfsDeviceHead, ZfsHead,
+    selector_words,
+};
 pub use file_class::FileClass;
 pub use measurement::{
     Bottleneck, BottleneckKind, CpuSummary, Latency, Measurement, PerTransaction, Series, TransactionSummary,
@@ -151,6 +154,9 @@ pub struct ScenarioHead {
     /// `None` in earlier records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub experiment: Option<ExperimentHead>,
+    /// The published rows that cells reproduce.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub published: Vec<PublishedTag>,
 }
 
 /// What the cells measure besides their storage, with all defaults filled in: JSON by the scenario's names.

@@ -166,7 +166,7 @@ fn code(text: &str) -> String {
 }
 
 /// Escapes foreign text, so that it contains no link, image, HTML, code, heading or column separator.
-pub(super) fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     let line = one_line(text);
     let line = line.trim();
     let mut escaped = String::with_capacity(line.len());

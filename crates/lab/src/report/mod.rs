@@ -15,9 +15,10 @@ mod view;
 
 pub use crate::record::input::{Records, parse, read, records_path};
 pub(crate) use html::{filled, script_safe};
+pub(crate) use markdown::escaped;
 pub(crate) use text::wrapped;
-pub use view::{CellView, Quantiles, Ratio, StorageView, TrialTable, View};
-pub(crate) use view::{metric, samples, warning_names};
+pub use view::{CellView, Quantiles, Range, Ratio, StorageView, TrialTable, View};
+pub(crate) use view::{measured, metric, samples, warning_names};
 
 /// How a report is laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]

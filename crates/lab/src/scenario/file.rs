@@ -13,7 +13,7 @@ use spindle_load::WorkloadSpec;
 use super::Matrix;
 use super::dilation;
 use super::form::schema;
-use crate::record::{FileClass, ReplicationMode, StartState, WaitPoint};
+use crate::record::{FileClass, PublishedTag, ReplicationMode, StartState, WaitPoint};
 use crate::stack::StackTable;
 use crate::stack::layout::Layout;
 use spindle_base::Mistake;
@@ -46,6 +46,9 @@ pub(super) struct ScenarioFile {
     pub matrix: Matrix,
     /// Procedure of a trial.
     pub run: RunTable,
+    /// The published rows that cells reproduce, one table for each.
+    #[serde(default)]
+    pub published: Vec<PublishedTag>,
 }
 
 /// Stacks by class of file. A class that is absent is on the data's stack.

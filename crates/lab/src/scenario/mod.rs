@@ -26,7 +26,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use spindle_load::WorkloadSpec;
 
-use crate::record::{Cell, ScenarioHead, StartState};
+use crate::record::{Cell, PublishedTag, ScenarioHead, StartState};
 use crate::server::replication::ReplicationSpec;
 use crate::server::{Kind, Server, Source, Trust, catalog};
 use crate::stack::StackSpec;
@@ -51,6 +51,8 @@ pub struct Scenario {
     pub workloads: BTreeMap<String, WorkloadSpec>,
     pub matrix: Matrix,
     pub run: RunSettings,
+    /// The published rows that cells reproduce. They change no measurement, so they are not in the hash.
+    pub published: Vec<PublishedTag>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -205,6 +207,7 @@ impl Scenario {
             start: self.run.start,
             seed: self.run.seed,
             experiment: Some(experiment::head(self)),
+            published: self.published.clone(),
         }
     }
 }

@@ -51,7 +51,7 @@ pub fn plan(scenario: &Scenario) -> Plan {
 }
 
 /// Storage varies fastest, so that the compared cells are adjacent.
-fn cells(scenario: &Scenario) -> Vec<Cell> {
+pub(super) fn cells(scenario: &Scenario) -> Vec<Cell> {
     let matrix = &scenario.matrix;
     let mut cells = Vec::new();
     for workload in &matrix.workload {

@@ -1,6 +1,8 @@
+mod published;
 mod sizes;
 
 use super::*;
+use crate::record::TrialFigure;
 
 const GOOD: &str = r#"
 title = "A title"

@@ -7,8 +7,9 @@ use spindle_base::near;
 use spindle_load::WorkloadSpec;
 
 use super::file::{ScenarioFile, ServerTable};
-use super::{Bounds, Scenario, ServerSpec, fill, fit, names, procedure, replication, storage};
-use crate::record::StartState;
+use super::{Bounds, Scenario, ServerSpec, fill, fit, names, plan, procedure, replication, storage};
+use crate::claims;
+use crate::record::{PublishedTag, StartState};
 use crate::server::{SourceKeys, catalog};
 use crate::stack::StackSpec;
 
@@ -50,8 +51,10 @@ pub(super) fn validate(
         run: procedure::settings(&file)?,
         workloads: file.workloads,
         matrix: file.matrix,
+        published: file.published,
     };
     check_pairs(&scenario)?;
+    check_published(&scenario)?;
     storage::check_placement(&scenario)?;
     replication::check_drives(&scenario)?;
     check_running(&scenario)?;
@@ -128,6 +131,39 @@ fn check_pairs(scenario: &Scenario) -> Result<(), Mistake> {
         }
     }
     Ok(())
+}
+
+/// The name that a tag gives on one axis of the matrix.
+type Selected = fn(&PublishedTag) -> Option<&str>;
+
+/// Checks the published rows that cells reproduce.
+fn check_published(scenario: &Scenario) -> Result<(), Mistake> {
+    for (index, tag) in scenario.published.iter().enumerate() {
+        claims::check_row(tag).map_err(|mistake| mistake.under(&format!("published[{index}]")))?;
+    }
+    if scenario.published.is_empty() {
+        return Ok(());
+    }
+    let layouts: Vec<&str> = scenario.layouts.iter().map(|layout| layout.name.as_str()).collect();
+    let matrix = &scenario.matrix;
+    let axes: [(&str, Selected, Vec<&str>); 3] = [
+        ("stack", |tag| tag.stack.as_deref(), layouts),
+        ("server", |tag| tag.server.as_deref(), matrix.server.iter().map(String::as_str).collect()),
+        ("workload", |tag| tag.workload.as_deref(), matrix.workload.iter().map(String::as_str).collect()),
+    ];
+    for (index, tag) in scenario.published.iter().enumerate() {
+        for (key, selected, known) in &axes {
+            if let Some(name) = selected(tag).filter(|name| !known.contains(name)) {
+                let message = format!("the matrix has no `{name}`{}", near::hint(name, known));
+                return Err(Mistake::at(format!("published[{index}].{key}"), message));
+            }
+        }
+    }
+    let cells = plan::cells(scenario);
+    let of_tag = |tag: &PublishedTag| {
+        cells.iter().filter(|cell| tag.is_of(cell)).map(|cell| cell.name.clone()).collect::<Vec<_>>()
+    };
+    claims::check_cells(&scenario.published, &scenario.published.iter().map(of_tag).collect::<Vec<_>>())
 }
 
 /// Checks the limits of a server that runs already: it is not restarted or reset, and it keeps its data.

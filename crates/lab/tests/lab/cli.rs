@@ -17,7 +17,7 @@ fn text(output: &Output) -> String {
     text
 }
 
-fn run_in(directory: &Path, arguments: &[&str]) -> String {
+pub(crate) fn run_in(directory: &Path, arguments: &[&str]) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_spindle"))
         .args(arguments)
         .current_dir(directory)
@@ -28,7 +28,7 @@ fn run_in(directory: &Path, arguments: &[&str]) -> String {
     text(&output)
 }
 
-fn spindle(arguments: &[&str]) -> String {
+pub(crate) fn spindle(arguments: &[&str]) -> String {
     run_in(Path::new("."), arguments)
 }
 

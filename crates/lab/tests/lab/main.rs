@@ -31,6 +31,7 @@ mod plan;
 mod planted;
 mod postgres;
 mod postgres_run;
+mod published;
 mod replication;
 mod report_compare;
 mod report_html;

@@ -154,7 +154,7 @@ pub(super) fn failure(trial: &Trial) -> Option<String> {
 }
 
 /// The measured trials of a cell, by number. For a repeated trial, the last run counts.
-pub(super) fn measured<'a>(records: &'a Records, cell: &str) -> Vec<(&'a Trial, &'a Measurement)> {
+pub(crate) fn measured<'a>(records: &'a Records, cell: &str) -> Vec<(&'a Trial, &'a Measurement)> {
     let trials = records.trials.iter().filter(|trial| trial.cell == cell && failure(trial).is_none());
     let measured = trials.filter_map(|trial| Some((trial.trial, (trial, trial.measurement.as_ref()?))));
     measured.collect::<BTreeMap<_, _>>().into_values().collect()

@@ -17,8 +17,8 @@ mod verdict;
 mod warnings;
 
 use self::cell::Failure;
-pub use self::cell::{CellView, Ratio};
-pub(crate) use self::cell::{metric, samples, warning_names};
+pub use self::cell::{CellView, Range, Ratio};
+pub(crate) use self::cell::{measured, metric, samples, warning_names};
 use self::charts::Charts;
 pub(super) use self::latency::PROBABILITIES;
 pub use self::latency::Quantiles;

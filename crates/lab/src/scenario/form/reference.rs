@@ -13,8 +13,8 @@ const HEAD: &str = "# The keys of a scenario
 NAME has 1 to 40 letters, digits, `-`, `_` or `.`.
 ";
 
-/// Tables: heading, the keys that lead to it (`*` for any name), and a sentence.
-const TABLES: [(&str, &[&str], &str); 7] = [
+/// Tables: heading, the keys that lead to it (`*` for any name, `[]` for each of a list), and a sentence.
+const TABLES: [(&str, &[&str], &str); 8] = [
     ("The file", &[], ""),
     (
         "`[stacks.NAME]`",
@@ -27,6 +27,12 @@ const TABLES: [(&str, &[&str], &str); 7] = [
     ("`[servers.NAME.replication]`", &["servers", "*", "replication"], ""),
     ("`[matrix]`", &["matrix"], "The first name of each list belongs to the baseline of comparisons."),
     ("`[run]`", &["run"], ""),
+    (
+        "`[[published]]`",
+        &["published", "[]"],
+        "One table for each row of a published study that a cell reproduces. `spindle published list` has the studies, and \
+         `spindle published compare` holds the run against their claims.",
+    ),
 ];
 
 /// The page in Markdown.
@@ -34,12 +40,10 @@ pub fn page() -> String {
     let mut text = HEAD.to_owned();
     let scenario = whole();
     for (title, path, sentence) in TABLES {
-        let step = |schema: Value, key: &&str| {
-            if *key == "*" {
-                schema["additionalProperties"].clone()
-            } else {
-                schema["properties"][*key].clone()
-            }
+        let step = |schema: Value, key: &&str| match *key {
+            "*" => schema["additionalProperties"].clone(),
+            "[]" => schema["items"].clone(),
+            key => schema["properties"][key].clone(),
         };
         let table = path.iter().fold(scenario.clone(), step);
         section(&mut text, "##", title, sentence, &table);

@@ -120,6 +120,7 @@ fn header(shapes: &[Shape], trial_count: u32) -> Header {
             start: StartState::WarmFast,
             seed: 42,
             experiment: None,
+            published: Vec::new(),
         },
         cells: shapes
             .iter()

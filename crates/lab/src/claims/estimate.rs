@@ -1,0 +1,162 @@
+//! A figure with its uncertainty, and what two figures give together.
+
+use serde::Serialize;
+use spindle_stats::{CONFIDENCE, Interval, Sample, compare, mean, mean_interval};
+
+use crate::report::Range;
+
+/// The figure of a row.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Figure {
+    /// As a study prints it, without an interval.
+    Printed(f64),
+    /// One value a trial. Trials of one block ran next to each other.
+    Measured(Vec<Sample>),
+}
+
+/// A value, with its 95 % interval if there are enough trials. A printed value is its own interval.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Estimate {
+    pub value: f64,
+    pub interval: Option<Range>,
+}
+
+impl Figure {
+    /// `None` without a trial.
+    pub fn estimate(&self) -> Option<Estimate> {
+        match self {
+            Figure::Printed(value) => Some(Estimate::exact(*value)),
+            Figure::Measured(samples) => {
+                let values: Vec<f64> = samples.iter().map(|sample| sample.value).collect();
+                Some(Estimate::new(mean(&values)?, mean_interval(&values, CONFIDENCE)))
+            }
+        }
+    }
+
+    /// This figure divided by another. `None` if one of them has a value that is not above zero.
+    pub fn over(&self, other: &Figure) -> Option<Estimate> {
+        match (self, other) {
+            (Figure::Printed(value), Figure::Printed(other)) => {
+                (*other != 0.0).then(|| Estimate::exact(value / other))
+            }
+            (Figure::Measured(samples), Figure::Measured(others)) => {
+                let comparison = compare(others, samples, CONFIDENCE)?;
+                Some(Estimate::new(comparison.ratio, comparison.interval))
+            }
+            _ => None,
+        }
+    }
+
+    /// This figure less another.
+    pub fn less(&self, other: &Figure) -> Option<Estimate> {
+        match (self, other) {
+            (Figure::Printed(value), Figure::Printed(other)) => Some(Estimate::exact(value - other)),
+            (Figure::Measured(samples), Figure::Measured(others)) => match paired(samples, others) {
+                Some(values) => Some(Estimate::new(mean(&values)?, mean_interval(&values, CONFIDENCE))),
+                None => recovered(self.estimate()?, other.estimate()?),
+            },
+            _ => None,
+        }
+    }
+}
+
+impl Estimate {
+    fn exact(value: f64) -> Estimate {
+        Estimate { value, interval: Some(Range { low: value, high: value }) }
+    }
+
+    pub(super) fn new(value: f64, interval: Option<Interval>) -> Estimate {
+        let range = |interval: Interval| Range { low: interval.low, high: interval.high };
+        Estimate { value, interval: interval.map(range) }
+    }
+
+    /// One divided by it; every value is above zero.
+    pub(super) fn inverse(self) -> Estimate {
+        let inverse = |range: Range| Range { low: 1.0 / range.high, high: 1.0 / range.low };
+        Estimate { value: 1.0 / self.value, interval: self.interval.map(inverse) }
+    }
+
+    pub(super) fn negative(self) -> Estimate {
+        let negative = |range: Range| Range { low: -range.high, high: -range.low };
+        Estimate { value: -self.value, interval: self.interval.map(negative) }
+    }
+}
+
+/// Differences within blocks. `None` unless every block has exactly one trial of each.
+fn paired(samples: &[Sample], others: &[Sample]) -> Option<Vec<f64>> {
+    let sorted = |samples: &[Sample]| {
+        let mut samples = samples.to_vec();
+        samples.sort_by_key(|sample| sample.block);
+        samples
+    };
+    let (samples, others) = (sorted(samples), sorted(others));
+    let blocks = |samples: &[Sample]| samples.iter().map(|sample| sample.block).collect::<Vec<_>>();
+    let is_distinct = samples.windows(2).all(|two| two[0].block < two[1].block);
+    let is_paired = is_distinct && blocks(&samples) == blocks(&others);
+    is_paired.then(|| samples.iter().zip(&others).map(|(one, other)| one.value - other.value).collect())
+}
+
+/// The interval of a difference from those of its parts: Zou and Donner, Statistics in Medicine 27 (2008),
+/// 1693.
+fn recovered(one: Estimate, other: Estimate) -> Option<Estimate> {
+    let value = one.value - other.value;
+    let interval = one.interval.zip(other.interval).map(|(of_one, of_other)| Interval {
+        low: value - (one.value - of_one.low).hypot(of_other.high - other.value),
+        high: value + (of_one.high - one.value).hypot(other.value - of_other.low),
+    });
+    Some(Estimate::new(value, interval))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn measured(blocks_from: u32, values: &[f64]) -> Figure {
+        let sample = |(block, value): (u32, &f64)| Sample { block, value: *value };
+        Figure::Measured((blocks_from..).zip(values).map(sample).collect())
+    }
+
+    #[track_caller]
+    fn check(estimate: Option<Estimate>, value: f64, interval: Option<(f64, f64)>) {
+        let estimate = estimate.unwrap();
+        let close = |one: f64, other: f64| (one - other).abs() < 5e-3 * other.abs().max(1.0);
+        let is_it = match (estimate.interval, interval) {
+            (Some(range), Some((low, high))) => close(range.low, low) && close(range.high, high),
+            (range, interval) => range.is_none() && interval.is_none(),
+        };
+        assert!(close(estimate.value, value) && is_it, "{estimate:?}");
+    }
+
+    #[test]
+    fn printed_figures_are_exact() {
+        let (ssd, hdd) = (Figure::Printed(1778.0), Figure::Printed(396.0));
+        check(ssd.over(&hdd), 4.49, Some((4.49, 4.49)));
+        check(hdd.less(&ssd), -1382.0, Some((-1382.0, -1382.0)));
+        assert_eq!(ssd.over(&Figure::Printed(0.0)), None);
+    }
+
+    #[test]
+    fn one_trial_has_a_value_and_no_interval() {
+        check(measured(1, &[4.0]).over(&measured(1, &[2.0])), 2.0, None);
+        check(measured(1, &[4.0]).less(&measured(1, &[2.0])), 2.0, None);
+        check(measured(1, &[4.0]).less(&measured(9, &[2.0])), 2.0, None);
+    }
+
+    #[test]
+    fn a_difference_within_blocks_is_narrower_than_one_of_two_runs() {
+        let (one, other) = ([10.0, 20.0, 30.0], [9.0, 19.1, 28.9]);
+        // Differences 1.0, 0.9, 1.1: mean 1, standard error 0.0577, t = 4.303.
+        check(measured(1, &one).less(&measured(1, &other)), 1.0, Some((0.752, 1.248)));
+        // Each mean has a half width of 24.8, so the difference has about 35.
+        let apart = measured(1, &one).less(&measured(9, &other)).unwrap();
+        let range = apart.interval.unwrap();
+        assert!((range.high - range.low) / 2.0 > 34.0 && range.low < 0.0, "{apart:?}");
+    }
+
+    #[test]
+    fn the_origin_of_two_figures_is_the_same() {
+        assert_eq!(measured(1, &[1.0]).over(&Figure::Printed(1.0)), None);
+        assert_eq!(measured(1, &[1.0]).less(&Figure::Printed(1.0)), None);
+        assert_eq!(measured(1, &[]).estimate(), None);
+    }
+}

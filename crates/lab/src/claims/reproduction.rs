@@ -1,0 +1,177 @@
+//! The figures of runs whose cells name published rows, held against the claims of the studies.
+
+use itertools::Itertools as _;
+use serde::Serialize;
+use spindle_base::Mistake;
+use spindle_stats::Sample;
+
+use super::estimate::Figure;
+use super::rows::Place;
+use super::study::{Better, Study, VALUE};
+use super::verdict::{ClaimOutcome, outcomes};
+use super::{check_row, studies};
+use crate::record::{Cell, PublishedTag, TrialFigure, spelling};
+use crate::report::{self, Records};
+
+/// Blocks of two runs have nothing in common but their numbers; a scenario has fewer trials than this.
+const BLOCKS_OF_A_RUN: u32 = 1_000_000;
+/// The reason of a row that is in no run begins so.
+pub(super) const NO_RUN: &str = "no run has";
+
+/// The claims of one study.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Comparison {
+    pub study: String,
+    pub title: String,
+    pub year: u32,
+    pub claims: Vec<ClaimOutcome>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Comparisons {
+    pub studies: Vec<Comparison>,
+    /// The rows that the runs have.
+    pub rows: Vec<RowOfRun>,
+    /// Reservations about the runs, as sentences.
+    pub notes: Vec<String>,
+}
+
+/// A published row, and the cell that repeats it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RowOfRun {
+    pub tag: PublishedTag,
+    pub file: String,
+    pub cell: String,
+    /// One value a trial.
+    pub values: Vec<f64>,
+    /// Why the cell has no figure for the row.
+    pub problem: Option<String>,
+    #[serde(skip)]
+    samples: Vec<Sample>,
+}
+
+/// Holds the records of runs, each with its name, against the claims of the studies that their cells name.
+///
+/// # Errors
+/// A run has no cell that names a published row, or a row that this version does not know, or two cells have
+/// the same row.
+pub fn compare(runs: &[(String, Records)]) -> Result<Comparisons, Mistake> {
+    let rows = (0..).zip(runs).map(|(index, (file, records))| of_run(index, file, records));
+    let rows = rows.flatten_ok().collect::<Result<Vec<RowOfRun>, Mistake>>()?;
+    if let Some((one, other)) = rows.iter().tuple_combinations().find(|(one, other)| one.is_same(&other.tag))
+    {
+        let words = format!(
+            "{} and {} are both {}; a row is of one cell",
+            one.shown(),
+            other.shown(),
+            place(&one.tag).words()
+        );
+        return Err(Mistake::new(words));
+    }
+    let is_named = |study: &&Study| rows.iter().any(|row| row.tag.study == study.slug());
+    let comparisons = studies().iter().filter(is_named).map(|study| of_study(study, &rows)).collect();
+    let notes = runs.iter().flat_map(|(file, records)| notes(file, records, &rows)).collect();
+    Ok(Comparisons { studies: comparisons, rows, notes })
+}
+
+fn of_study(study: &Study, rows: &[RowOfRun]) -> Comparison {
+    let lookup = |wanted: &Place| {
+        let of_place = |row: &&RowOfRun| row.tag.study == study.slug() && place(&row.tag) == *wanted;
+        match rows.iter().find(of_place) {
+            None => Err(format!("{NO_RUN} {}", wanted.words())),
+            Some(RowOfRun { problem: Some(problem), .. }) => Err(problem.clone()),
+            Some(row) => Ok(Figure::Measured(row.samples.clone())),
+        }
+    };
+    Comparison {
+        study: study.slug().to_owned(),
+        title: study.source.title.clone(),
+        year: study.source.year,
+        claims: outcomes(study, &lookup),
+    }
+}
+
+fn of_run(index: u32, file: &str, records: &Records) -> Result<Vec<RowOfRun>, Mistake> {
+    let tags = &records.header.scenario.published;
+    if tags.is_empty() {
+        let words =
+            "no cell of the run names a published row; the scenario's [[published]] does (docs/scenario.md)";
+        return Err(Mistake::new(format!("{file}: {words}")));
+    }
+    let row = |(tag, at): (&PublishedTag, usize)| {
+        check_row(tag).map_err(|mistake| mistake.under(&format!("published[{at}]")).in_file(file))?;
+        let cells = records.header.cells.iter().filter(|cell| tag.is_of(cell));
+        let cell = cells.exactly_one().map_err(|_| {
+            Mistake::at(format!("published[{at}]"), "fits no cell of the run, or several").in_file(file)
+        })?;
+        Ok(of_cell(index, file, records, cell, tag))
+    };
+    tags.iter().zip(0..).map(row).collect()
+}
+
+fn of_cell(index: u32, file: &str, records: &Records, cell: &Cell, tag: &PublishedTag) -> RowOfRun {
+    let trials = report::measured(records, &cell.name);
+    let samples: Option<Vec<Sample>> = trials
+        .iter()
+        .map(|(trial, measurement)| {
+            let value = tag.figure.of(measurement)?;
+            Some(Sample { block: trial.block + index * BLOCKS_OF_A_RUN, value })
+        })
+        .collect();
+    let shown = format!("{file}, cell {}", cell.name);
+    let problem = match &samples {
+        _ if trials.is_empty() => Some(format!("{shown} has no measured trial")),
+        None => Some(format!("{shown} has no `{}`", spelling(&tag.figure))),
+        Some(_) => opposed(records, cell, tag).map(|words| format!("{shown}: {words}")),
+    };
+    let samples = samples.unwrap_or_default();
+    RowOfRun {
+        tag: tag.clone(),
+        file: file.to_owned(),
+        cell: cell.name.clone(),
+        values: samples.iter().map(|sample| sample.value).collect(),
+        problem,
+        samples,
+    }
+}
+
+/// A sentence if the metric is a rate and the row is a time, or the other way round.
+fn opposed(records: &Records, cell: &Cell, tag: &PublishedTag) -> Option<String> {
+    let metric = report::metric(records, &cell.name).filter(|_| tag.figure == TrialFigure::Metric)?;
+    let study = studies().iter().find(|study| study.slug() == tag.study)?;
+    let table = study.table(&tag.table).filter(|_| tag.column.is_none())?;
+    let words = match (metric.lower_is_better, table.better) {
+        (true, Better::Higher) => ["lower", "higher"],
+        (false, Better::Lower) => ["higher", "lower"],
+        _ => return None,
+    };
+    let [ours, theirs] = words;
+    Some(format!("`{}` is better when {ours}, and the row's {} when {theirs}", metric.name, table.metric))
+}
+
+fn place(tag: &PublishedTag) -> Place {
+    let column = tag.column.clone().unwrap_or_else(|| VALUE.to_owned());
+    Place { table: tag.table.clone(), row: tag.row.clone(), column }
+}
+
+/// A sentence for each tagged cell whose trials have warnings.
+fn notes(file: &str, records: &Records, rows: &[RowOfRun]) -> Vec<String> {
+    let cells = rows.iter().filter(|row| row.file == file).map(|row| &row.cell).unique();
+    let note = |cell: &String| {
+        let warnings = report::warning_names(records, cell).join(", ");
+        let words =
+            format!("{file}, cell {cell} has warnings: {warnings}; `spindle report {file}` explains them");
+        (!warnings.is_empty()).then_some(words)
+    };
+    cells.filter_map(note).collect()
+}
+
+impl RowOfRun {
+    fn is_same(&self, other: &PublishedTag) -> bool {
+        self.tag.study == other.study && place(&self.tag) == place(other)
+    }
+
+    fn shown(&self) -> String {
+        format!("{}:{}", self.file, self.cell)
+    }
+}

@@ -1,0 +1,164 @@
+//! The rule for one quantity of a reproduction: an estimate with its 95 % interval against what is claimed.
+//!
+//! **A ratio** is confirmed if its side of 1 and its size are shown. The side is shown if the whole interval
+//! is on the claimed side of 1; it is contradicted if the whole interval is on the other side, and not
+//! decided if the interval contains 1. The size is shown if the interval contains the claimed ratio, or if
+//! the measured ratio is within 25 % of the claimed one and its distance from 1 is a half to one and a half
+//! of the claimed distance. The 25 % are those of raw figures: a scaled reproduction on an emulated device is
+//! no nearer. Half of the distance is the stricter of the two below a ratio of 2, where 25 % would confirm a
+//! gain of 5 % by one of 30 %. A ratio below 1 is inverted first, so that a ratio and its inverse have the
+//! same verdict. If the side is shown and the size is not, the verdict is "direction only".
+//!
+//! **A range** of ratios is the same. Its size is shown if the interval meets the range, or if the measured
+//! ratio is as near to one of its ends as it must be to a single ratio.
+//!
+//! **Equality** ("no difference", "similar") is confirmed if the whole interval is within the tolerance,
+//! which is the claim's, and 3 % at least. It is contradicted if the whole interval is outside, and not
+//! decided otherwise.
+//!
+//! **A bound** ("outperforms", "at least", "at most") is confirmed if the whole interval keeps it,
+//! contradicted if the whole interval breaks it, and not decided otherwise. A bound that asks for an effect,
+//! such as "at least 10 times", is "direction only" if it is broken and the whole interval is on its side of
+//! 1.
+//!
+//! **A difference** is treated as a ratio is, with 0 in place of 1 and without the rule of half the distance.
+//!
+//! A quantity without an interval, from one trial, decides nothing.
+
+use super::check::{Bound, Direction, Ratio, Relation};
+use super::estimate::Estimate;
+use super::verdict::Verdict;
+use crate::report::Range;
+
+/// Largest relative difference of a size.
+const SIZE_TOLERANCE: f64 = 0.25;
+/// Largest relative difference of the distance from 1.
+const DISTANCE_TOLERANCE: f64 = 0.5;
+/// Equality of the schema's direction `equal`.
+const EQUAL_WITHIN: f64 = 0.03;
+
+/// What is claimed of a quantity.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Target {
+    /// A ratio from `low` to `high`, which are equal for a single one.
+    Ratio {
+        low: f64,
+        high: f64,
+    },
+    /// A ratio of 1.
+    Equal {
+        within: f64,
+    },
+    /// A value, or a ratio, against a bound.
+    Bound {
+        op: Bound,
+        bound: f64,
+        is_ratio: bool,
+    },
+    Difference(f64),
+}
+
+impl Target {
+    /// What the study's text claims. Where the study's rows support it, they have the exact ratio.
+    pub(super) fn of_text(ratio: &Ratio, holds: Option<bool>) -> Target {
+        let bound = |op| Target::Bound { op, bound: ratio.stated, is_ratio: true };
+        match ratio.relation {
+            Relation::AtLeast => bound(Bound::AtLeast),
+            Relation::AtMost => bound(Bound::AtMost),
+            Relation::Range => {
+                Target::Ratio { low: ratio.stated, high: ratio.stated_max.unwrap_or(ratio.stated) }
+            }
+            Relation::About if ratio.direction == Direction::Equal || ratio.stated == 1.0 => {
+                Target::equal(ratio.within.unwrap_or(0.0))
+            }
+            Relation::About if holds == Some(true) => Target::single(ratio.ratio),
+            Relation::About => Target::single(ratio.stated),
+        }
+    }
+
+    /// What the study's rows say.
+    pub(super) fn of_rows(ratio: &Ratio) -> Target {
+        match ratio.direction {
+            Direction::Equal => Target::equal(0.0),
+            _ => Target::single(ratio.ratio),
+        }
+    }
+
+    fn single(ratio: f64) -> Target {
+        Target::Ratio { low: ratio, high: ratio }
+    }
+
+    pub(super) fn equal(within: f64) -> Target {
+        Target::Equal { within: within.max(EQUAL_WITHIN) }
+    }
+
+    /// The verdict about an estimate, by the rule of this module.
+    pub(super) fn verdict(self, estimate: &Estimate) -> Verdict {
+        let Some(range) = estimate.interval else { return Verdict::NotDecided };
+        match self {
+            Target::Ratio { low, high } if high < 1.0 => {
+                Target::Ratio { low: 1.0 / high, high: 1.0 / low }.verdict(&estimate.inverse())
+            }
+            Target::Ratio { low, high } => {
+                let is_far = |end: f64| {
+                    let distance = (estimate.value - 1.0) / (end - 1.0);
+                    (distance - 1.0).abs() > DISTANCE_TOLERANCE
+                };
+                let is_near_one_end = is_near(estimate.value, low) && !is_far(low)
+                    || is_near(estimate.value, high) && !is_far(high);
+                let is_inside = (low..=high).contains(&estimate.value);
+                let meets = range.low <= high && range.high >= low;
+                sided(range, 1.0, meets || is_inside || is_near_one_end)
+            }
+            Target::Difference(stated) if stated < 0.0 => {
+                Target::Difference(-stated).verdict(&estimate.negative())
+            }
+            Target::Difference(stated) => {
+                let contains = range.low <= stated && stated <= range.high;
+                sided(range, 0.0, contains || is_near(estimate.value, stated))
+            }
+            Target::Equal { within } => {
+                let is_inside = range.low >= 1.0 / (1.0 + within) && range.high <= 1.0 + within;
+                let is_outside = range.high < 1.0 / (1.0 + within) || range.low > 1.0 + within;
+                decided(is_inside, is_outside)
+            }
+            Target::Bound { op, bound, is_ratio } => {
+                let (low, high) = (op.allows(range.low, bound), op.allows(range.high, bound));
+                let asks_for_more =
+                    matches!(op, Bound::AtLeast | Bound::Above) && bound > 1.0 && range.low > 1.0;
+                let asks_for_less =
+                    matches!(op, Bound::AtMost | Bound::Below) && bound < 1.0 && range.high < 1.0;
+                match decided(low && high, !low && !high) {
+                    Verdict::Contradicted if is_ratio && (asks_for_more || asks_for_less) => {
+                        Verdict::DirectionOnly
+                    }
+                    verdict => verdict,
+                }
+            }
+        }
+    }
+}
+
+fn is_near(value: f64, claimed: f64) -> bool {
+    value <= claimed * (1.0 + SIZE_TOLERANCE) && value >= claimed / (1.0 + SIZE_TOLERANCE)
+}
+
+/// The verdict about an effect above `zero`.
+fn sided(range: Range, zero: f64, is_of_the_size: bool) -> Verdict {
+    match decided(range.low > zero, range.high < zero) {
+        Verdict::Confirmed if !is_of_the_size => Verdict::DirectionOnly,
+        verdict => verdict,
+    }
+}
+
+pub(super) fn decided(is_shown: bool, is_refuted: bool) -> Verdict {
+    match (is_shown, is_refuted) {
+        (true, _) => Verdict::Confirmed,
+        (_, true) => Verdict::Contradicted,
+        _ => Verdict::NotDecided,
+    }
+}
+
+#[cfg(test)]
+#[path = "target_tests.rs"]
+mod tests;

@@ -1,0 +1,105 @@
+use super::*;
+use crate::record::spelling;
+use spindle_stats::Interval;
+
+#[track_caller]
+fn check(target: Target, value: f64, low: f64, high: f64, expect: &str) {
+    let estimate = Estimate::new(value, Some(Interval { low, high }));
+    assert_eq!(spelling(&target.verdict(&estimate)), expect, "{value} ({low} to {high})");
+}
+
+fn single(ratio: f64) -> Target {
+    Target::single(ratio)
+}
+
+#[test]
+fn a_ratio_of_the_claimed_size_is_confirmed() {
+    check(single(14.0), 14.0, 13.0, 15.0, "confirmed");
+    check(single(14.0), 11.3, 11.2, 11.4, "confirmed");
+    check(single(14.0), 17.4, 17.3, 17.5, "confirmed");
+    // Far away, but the interval contains the claim.
+    check(single(14.0), 9.0, 5.0, 16.0, "confirmed");
+}
+
+#[test]
+fn a_ratio_of_another_size_has_the_direction_only() {
+    check(single(14.0), 11.1, 11.0, 11.2, "direction-only");
+    check(single(14.0), 17.6, 17.5, 17.7, "direction-only");
+    check(single(14.0), 1.2, 1.1, 1.3, "direction-only");
+}
+
+#[test]
+fn a_small_gain_is_not_confirmed_by_a_large_one() {
+    check(single(1.05), 1.26, 1.25, 1.27, "direction-only");
+    check(single(1.05), 1.07, 1.065, 1.075, "confirmed");
+    check(single(1.05), 1.08, 1.075, 1.085, "direction-only");
+    check(single(1.28), 1.41, 1.40, 1.412, "confirmed");
+    check(single(1.28), 1.13, 1.12, 1.139, "direction-only");
+}
+
+#[test]
+fn an_interval_on_the_other_side_contradicts_and_one_across_decides_nothing() {
+    check(single(1.28), 0.9, 0.85, 0.95, "contradicted");
+    check(single(1.28), 1.1, 0.9, 1.3, "not-decided");
+    check(single(1.28), 1.1, 1.0, 1.2, "not-decided");
+    let one_trial = Estimate::new(1.28, None);
+    assert_eq!(single(1.28).verdict(&one_trial), Verdict::NotDecided);
+}
+
+#[test]
+fn a_ratio_and_its_inverse_have_the_same_verdict() {
+    for claimed in [1.05, 1.28, 2.0, 14.0] {
+        for (value, low, high) in [(1.1, 1.05, 1.2), (0.9, 0.8, 0.95), (1.3, 0.9, 1.8), (11.5, 11.4, 11.6)] {
+            let estimate = Estimate::new(value, Some(Interval { low, high }));
+            let inverse = single(1.0 / claimed).verdict(&estimate.inverse());
+            assert_eq!(single(claimed).verdict(&estimate), inverse, "{claimed}: {value}");
+        }
+    }
+}
+
+#[test]
+fn a_range_is_met_within_it_and_near_its_ends() {
+    let range = Target::Ratio { low: 6.0, high: 10.0 };
+    check(range, 8.0, 7.9, 8.1, "confirmed");
+    check(range, 5.0, 4.9, 5.1, "confirmed");
+    check(range, 12.4, 12.3, 12.45, "confirmed");
+    check(range, 13.0, 12.9, 13.1, "direction-only");
+    check(range, 1.2, 1.1, 1.3, "direction-only");
+    check(range, 0.9, 0.8, 0.95, "contradicted");
+    check(Target::Ratio { low: 0.75, high: 0.8 }, 0.78, 0.77, 0.79, "confirmed");
+    check(Target::Ratio { low: 0.75, high: 0.8 }, 0.4, 0.3, 0.5, "direction-only");
+}
+
+#[test]
+fn equality_is_an_interval_within_the_tolerance() {
+    check(Target::equal(0.0), 1.01, 0.99, 1.02, "confirmed");
+    check(Target::equal(0.0), 1.02, 0.99, 1.05, "not-decided");
+    check(Target::equal(0.0), 1.05, 1.04, 1.06, "contradicted");
+    check(Target::equal(0.1), 1.05, 1.04, 1.06, "confirmed");
+    check(Target::equal(0.1), 0.85, 0.8, 0.9, "contradicted");
+}
+
+#[test]
+fn a_bound_is_kept_by_the_whole_interval() {
+    let bound = |op, bound| Target::Bound { op, bound, is_ratio: true };
+    check(bound(Bound::AtLeast, 1.0), 2.0, 1.5, 2.5, "confirmed");
+    check(bound(Bound::AtLeast, 1.0), 1.1, 0.9, 1.2, "not-decided");
+    check(bound(Bound::AtLeast, 1.0), 0.9, 0.8, 0.95, "contradicted");
+    // "Costs little" is refuted by a large cost, "ten times" is not by six times.
+    check(bound(Bound::AtLeast, 0.95), 0.8, 0.76, 0.84, "contradicted");
+    check(bound(Bound::AtLeast, 10.0), 6.0, 5.0, 7.0, "direction-only");
+    check(bound(Bound::AtMost, 0.5), 0.7, 0.6, 0.8, "direction-only");
+    check(bound(Bound::AtMost, 0.5), 1.1, 0.9, 1.2, "contradicted");
+    let value = Target::Bound { op: Bound::AtLeast, bound: 80.0, is_ratio: false };
+    check(value, 90.0, 85.0, 95.0, "confirmed");
+    check(value, 70.0, 65.0, 75.0, "contradicted");
+}
+
+#[test]
+fn a_difference_has_the_rule_of_a_ratio_with_zero_for_one() {
+    check(Target::Difference(112.0), 100.0, 99.0, 101.0, "confirmed");
+    check(Target::Difference(112.0), 20.0, 10.0, 30.0, "direction-only");
+    check(Target::Difference(112.0), 20.0, -10.0, 50.0, "not-decided");
+    check(Target::Difference(112.0), -20.0, -30.0, -10.0, "contradicted");
+    check(Target::Difference(-4.0), -4.2, -4.4, -4.1, "confirmed");
+}
