@@ -110,9 +110,9 @@ impl ClientProcess {
                 Some(Event::Second(second)) => {
                     // A second that ended before the window may arrive late.
                     if second.measured {
-                        let before = counted;
+                        let had_enough = enough.is_some_and(|enough| counted >= enough);
                         counted += second.transactions;
-                        if enough.is_some_and(|enough| (before..counted).contains(&enough)) {
+                        if !had_enough && enough.is_some_and(|enough| counted >= enough) {
                             self.tell(&Command::EndWindow)?;
                         }
                         on_second(&second);
