@@ -70,10 +70,10 @@ pub fn compare(baseline: &[Sample], candidate: &[Sample], confidence: f64) -> Op
     if !usable(baseline) || !usable(candidate) {
         return None;
     }
-    if let Some(log_ratios) = paired_log_ratios(baseline, candidate)
-        && log_ratios.len() >= 2
+    if let Some(pairs) = paired(baseline, candidate)
+        && pairs.len() >= 2
     {
-        return Some(comparison(paired_estimate(&log_ratios, confidence)?, Method::Paired));
+        return Some(comparison(paired_estimate(&log_ratios(&pairs), confidence)?, Method::Paired));
     }
     let (baseline, candidate) = (logarithms(baseline), logarithms(candidate));
     match welch_estimate(&baseline, &candidate, confidence) {
@@ -116,8 +116,9 @@ fn logarithms(samples: &[Sample]) -> Vec<f64> {
     samples.iter().map(|sample| sample.value.ln()).collect()
 }
 
-/// One log ratio per block. `None` unless every block has exactly one trial of each cell.
-fn paired_log_ratios(baseline: &[Sample], candidate: &[Sample]) -> Option<Vec<f64>> {
+/// The values of each block, baseline first, in the order of the blocks. `None` unless every block has
+/// exactly one trial of each.
+pub fn paired(baseline: &[Sample], candidate: &[Sample]) -> Option<Vec<(f64, f64)>> {
     let sorted = |samples: &[Sample]| {
         let mut samples = samples.to_vec();
         samples.sort_by_key(|sample| sample.block);
@@ -128,11 +129,13 @@ fn paired_log_ratios(baseline: &[Sample], candidate: &[Sample]) -> Option<Vec<f6
     if !distinct || baseline.len() != candidate.len() {
         return None;
     }
-    baseline
-        .iter()
-        .zip(&candidate)
-        .map(|(left, right)| (left.block == right.block).then(|| (right.value / left.value).ln()))
-        .collect()
+    let pair =
+        |(one, other): (&Sample, &Sample)| (one.block == other.block).then_some((one.value, other.value));
+    baseline.iter().zip(&candidate).map(pair).collect()
+}
+
+fn log_ratios(pairs: &[(f64, f64)]) -> Vec<f64> {
+    pairs.iter().map(|(baseline, candidate)| (candidate / baseline).ln()).collect()
 }
 
 /// Student's interval of a mean, here of log ratios within blocks (the paired t test): Snedecor and Cochran,

@@ -26,7 +26,7 @@ pub mod steady;
 pub mod student;
 
 pub use allocation::{CellTrials, Outlook, outlook};
-pub use compare::{Comparison, Interval, Method, Sample, Verdict, compare, mean_interval};
+pub use compare::{Comparison, Interval, Method, Sample, Verdict, compare, mean_interval, paired};
 pub use components::{Components, Costs, Window, WindowPlan, components};
 pub use demerit::{Demerit, QuantileFunction, demerit, demerit_within};
 pub use describe::{error_of_count, fewest_for_quantile, mean, quantile, standard_deviation, variance};

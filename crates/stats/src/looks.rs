@@ -56,7 +56,8 @@ impl Rule {
         Some(t * spread / f64::from(pair_count).sqrt())
     }
 
-    /// The fewest pairs whose interval is at most this wide to either side.
+    /// The fewest pairs whose interval is at most this wide to either side. `None` if it takes more than
+    /// [`MOST_PAIRS`].
     pub(crate) fn pairs_for(&self, spread: f64, half_width: f64) -> Option<u32> {
         fewest(self.fewest_pairs, |count| {
             self.half_width(count, spread).is_some_and(|width| width <= half_width)
@@ -67,12 +68,6 @@ impl Rule {
 /// Half-width on the log scale of the interval at a stop by width. `None` below two pairs.
 pub fn widened(pair_count: u32, spread: f64) -> Option<f64> {
     RULE.half_width(pair_count, spread)
-}
-
-/// The fewest pairs, at least [`FEWEST_PAIRS`], for a half-width of [`widened`]. `None` if it takes more than
-/// [`MOST_PAIRS`].
-pub fn pairs_for(spread: f64, half_width: f64) -> Option<u32> {
-    RULE.pairs_for(spread, half_width)
 }
 
 /// Half-width on the log scale of the confidence sequence. `None` where it has no bound yet, which is below
@@ -132,12 +127,12 @@ mod tests {
     #[test]
     fn predicted_pairs_are_the_fewest_that_suffice() {
         for (spread, half_width) in [(0.03, 0.1), (0.14, 0.1), (0.3, 0.05), (0.7, 0.02)] {
-            let count = pairs_for(spread, half_width).expect("below the most");
+            let count = RULE.pairs_for(spread, half_width).expect("below the most");
             assert!(widened(count, spread).expect("pairs") <= half_width);
             assert!(count == FEWEST_PAIRS || widened(count - 1, spread).expect("pairs") > half_width);
         }
-        assert_eq!(pairs_for(0.0, 0.1), Some(FEWEST_PAIRS));
-        assert_eq!(pairs_for(1.0, 0.001), None);
+        assert_eq!(RULE.pairs_for(0.0, 0.1), Some(FEWEST_PAIRS));
+        assert_eq!(RULE.pairs_for(1.0, 0.001), None);
     }
 
     #[test]

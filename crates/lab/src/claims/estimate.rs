@@ -1,7 +1,7 @@
 //! A figure with its uncertainty, and what two figures give together.
 
 use serde::Serialize;
-use spindle_stats::{CONFIDENCE, Interval, Sample, compare, mean, mean_interval};
+use spindle_stats::{CONFIDENCE, Interval, Sample, compare, mean, mean_interval, paired};
 
 use crate::report::Range;
 
@@ -52,7 +52,10 @@ impl Figure {
         match (self, other) {
             (Figure::Printed(value), Figure::Printed(other)) => Some(Estimate::exact(value - other)),
             (Figure::Measured(samples), Figure::Measured(others)) => match paired(samples, others) {
-                Some(values) => Some(Estimate::new(mean(&values)?, mean_interval(&values, CONFIDENCE))),
+                Some(pairs) => {
+                    let differences: Vec<f64> = pairs.iter().map(|(one, other)| one - other).collect();
+                    Some(Estimate::new(mean(&differences)?, mean_interval(&differences, CONFIDENCE)))
+                }
                 None => recovered(self.estimate()?, other.estimate()?),
             },
             _ => None,
@@ -80,20 +83,6 @@ impl Estimate {
         let negative = |range: Range| Range { low: -range.high, high: -range.low };
         Estimate { value: -self.value, interval: self.interval.map(negative) }
     }
-}
-
-/// Differences within blocks. `None` unless every block has exactly one trial of each.
-fn paired(samples: &[Sample], others: &[Sample]) -> Option<Vec<f64>> {
-    let sorted = |samples: &[Sample]| {
-        let mut samples = samples.to_vec();
-        samples.sort_by_key(|sample| sample.block);
-        samples
-    };
-    let (samples, others) = (sorted(samples), sorted(others));
-    let blocks = |samples: &[Sample]| samples.iter().map(|sample| sample.block).collect::<Vec<_>>();
-    let is_distinct = samples.windows(2).all(|two| two[0].block < two[1].block);
-    let is_paired = is_distinct && blocks(&samples) == blocks(&others);
-    is_paired.then(|| samples.iter().zip(&others).map(|(one, other)| one.value - other.value).collect())
 }
 
 /// The interval of a difference from those of its parts: Zou and Donner, Statistics in Medicine 27 (2008),
