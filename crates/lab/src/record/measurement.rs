@@ -10,7 +10,8 @@ use super::{MountView, ReplicationView};
 
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
 pub struct Measurement {
-    /// Length of the measured window, in dilated time as every figure of the measurement. CPU seconds are those of the emulated cores.
+    /// Length of the measured window, in dilated time as every figure of the measurement. CPU seconds are
+    /// those of the emulated cores.
     pub duration_s: f64,
     /// How many times longer the window was in real time, and how many times faster the cores looked.
     #[serde(default, skip_serializing_if = "Dilation::is_none")]
@@ -40,9 +41,15 @@ pub struct Measurement {
 }
 
 impl Measurement {
-    /// CPU time of server, load generator, emulator and replicas. `None` for a server that Spindle did not start:
-    /// it has counters and no process.
-    pub(super) fn own_cpu_s(&self) -> Option<f64> {
+    /// The part of so many cores that server, load generator, emulator and replicas used, 0 to 1.
+    pub(crate) fn own_cpu_share(&self, cpu_count: u32) -> Option<f64> {
+        let cores_s = self.duration_s * f64::from(cpu_count);
+        self.own_cpu_s().filter(|_| cores_s > 0.0).map(|own_s| own_s / cores_s)
+    }
+
+    /// CPU time of server, load generator, emulator and replicas. `None` for a server that Spindle did not
+    /// start: it has counters and no process.
+    fn own_cpu_s(&self) -> Option<f64> {
         if self.cpu.server_s == 0.0 && !self.server_counters.is_empty() {
             return None;
         }

@@ -60,7 +60,8 @@ pub enum Warning {
     ReplicaBehind { replica: String, catch_up_s: Option<f64>, waited_s: f64 },
     /// A replica did not answer the question for its progress, asked once a second.
     ReplicaSilent { replica: String, share: f64 },
-    /// In dilated time, the server wrote its data files to the page cache, which the kernel empties in real time.
+    /// In dilated time, the server wrote its data files to the page cache, which the kernel empties in real
+    /// time.
     WritebackInRealTime,
     /// Another run of Spindle went on during the measured window.
     OtherRun { title: String },
@@ -112,8 +113,8 @@ fn cpu_saturated(busy: f64, client: f64, own: Option<f64>) -> String {
 }
 
 impl Warning {
-    /// Which programs kept the cores busy: a warning for the trial's own, and one for others. `own` is `None` where
-    /// the server's part is unknown.
+    /// Which programs kept the cores busy: a warning for the trial's own, and one for others. `own` is `None`
+    /// where the server's part is unknown.
     pub(crate) fn of_cores(busy: f64, own: Option<f64>, client: f64) -> impl Iterator<Item = Warning> {
         let is_full = busy >= CPU_BUSY && own.is_none_or(|own| own >= CPU_OWN);
         let saturated = is_full.then_some(Warning::CpuSaturated { busy, client, own });
@@ -127,15 +128,14 @@ impl Warning {
         (events < FEWEST_EVENTS).then_some(Warning::FewEvents { events, duration_s: measurement.duration_s })
     }
 
-    /// Earlier records call the cores saturated whoever used them; the measurement says whether it was the trial.
+    /// Earlier records call the cores saturated whoever used them; the measurement says whether it was the
+    /// trial.
     pub(super) fn with_own_share(self, measurement: &Measurement, cpu_count: u32) -> Vec<Warning> {
         match self {
             Warning::CpuSaturated { busy, client, own: None }
                 if cpu_count > 0 && measurement.duration_s > 0.0 =>
             {
-                let cores_s = measurement.duration_s * f64::from(cpu_count);
-                let own = measurement.own_cpu_s().map(|own_s| own_s / cores_s);
-                Warning::of_cores(busy, own, client).collect()
+                Warning::of_cores(busy, measurement.own_cpu_share(cpu_count), client).collect()
             }
             other => vec![other],
         }

@@ -1,8 +1,8 @@
-//! The pilot of `dilation = "as needed"`: short trials of a cell, at a rising dilation, until neither the cores nor
-//! the emulator limit it.
+//! The pilot of `dilation = "as needed"`: short trials of a cell, at a rising dilation, until neither the
+//! cores nor the emulator limit it.
 //!
-//! The dilation is how fast the emulated cores are, so cells that are compared share one. A cell whose cores are
-//! nearly idle may have a lower one: faster cores would change less there than an interval shows.
+//! The dilation is how fast the emulated cores are, so cells that are compared share one. A cell whose cores
+//! are nearly idle may have a lower one: faster cores would change less there than an interval shows.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use super::data_set::DataSets;
 use super::trial::Laboratory;
 use crate::host::progress::Progress;
 use crate::host::provenance;
-use crate::record::{CpuSummary, PilotStep, Trial, Warning};
+use crate::record::{PilotStep, Trial, Warning};
 use crate::scenario::Scenario;
 use crate::scenario::dilation::DilationRule;
 use crate::scenario::plan::PlannedTrial;
@@ -43,7 +43,8 @@ pub(super) fn scenario(scenario: &Scenario) -> Scenario {
     short
 }
 
-/// Raises the dilation of one cell. `laboratory` is at the dilation to begin with, with the scenario of pilots.
+/// Raises the dilation of one cell. `laboratory` is at the dilation to begin with, with the scenario of
+/// pilots.
 ///
 /// # Errors
 /// The user asked to stop. A pilot that fails ends the search; the trials that follow tell the reason.
@@ -77,15 +78,10 @@ fn step(trial: &Trial, dilation: Dilation) -> Option<PilotStep> {
     Some(PilotStep {
         dilation,
         cpu_busy: measurement.cpu.busy,
-        cpu_own: own_share(&measurement.cpu, measurement.duration_s),
+        cpu_own: measurement.own_cpu_share(provenance::cpu_count()).unwrap_or(measurement.cpu.busy),
         late: trial.warnings.iter().any(|warning| matches!(warning, Warning::Late { .. })),
         figure: measurement.metric.value,
     })
-}
-
-fn own_share(cpu: &CpuSummary, duration_s: f64) -> f64 {
-    let own_s = cpu.server_s + cpu.client_s + cpu.emulator_s;
-    own_s / (duration_s * f64::from(provenance::cpu_count()))
 }
 
 /// The dilation to try next; `None` if this one suffices or is the largest.
