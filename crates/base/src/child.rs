@@ -93,8 +93,8 @@ pub fn find_program(program: impl AsRef<Path>) -> Option<PathBuf> {
     candidates.chain((!is_name).then(|| program.to_owned())).find(|candidate| candidate.is_file())
 }
 
-/// Whether the program has no dynamic linker, so that nothing can be preloaded into it (ELF, PT_INTERP). False for
-/// what is no program of its own, such as a script.
+/// Whether the program has no dynamic linker, so that nothing can be preloaded into it (ELF, PT_INTERP).
+/// False for what is no program of its own, such as a script.
 ///
 /// # Errors
 /// The file cannot be read.

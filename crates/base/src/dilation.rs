@@ -1,9 +1,9 @@
-//! Time dilation: time passes k times slower for everything but the processor, so that the cores look k times as
-//! fast (Gupta et al., "To infinity and beyond: time-warped network emulation", NSDI 2006).
+//! Time dilation: time passes k times slower for everything but the processor, so that the cores look k times
+//! as fast (Gupta et al., "To infinity and beyond: time-warped network emulation", NSDI 2006).
 //!
-//! Devices, clients and servers live in dilated time, which is real time from an origin on, divided by k. Servers
-//! and clients are told the origin by the environment, because the preload library (`crates/dilate`) shows
-//! them the dilated clock.
+//! Devices, clients and servers live in dilated time, which is real time from an origin on, divided by k.
+//! Servers and clients are told the origin by the environment, because the preload library (`crates/dilate`)
+//! shows them the dilated clock.
 
 use std::fmt::{self, Display, Formatter};
 use std::str::FromStr;
@@ -54,7 +54,8 @@ impl Dilation {
         if self.is_none() { real } else { real.div_f64(self.0) }
     }
 
-    /// As [`Dilation::dilated`], for seconds, also those of the processor: emulated cores are k times as fast.
+    /// As [`Dilation::dilated`], for seconds, also those of the processor: emulated cores are k times as
+    /// fast.
     pub fn dilated_s(self, real_s: f64) -> f64 {
         real_s / self.0
     }
@@ -89,8 +90,8 @@ impl FromStr for Dilation {
     }
 }
 
-/// The environment variable that the preload library reads: k, and the origin in nanoseconds on CLOCK_MONOTONIC and
-/// CLOCK_REALTIME.
+/// The environment variable that the preload library reads: k, and the origin in nanoseconds on
+/// CLOCK_MONOTONIC and CLOCK_REALTIME.
 pub const VARIABLE: &str = "SPINDLE_DILATION";
 
 /// The time of one trial.

@@ -2,9 +2,9 @@
 //! and value of a wrong type is found in one pass, and each sentence shows the right form.
 //!
 //! Serde stops at the first error, and names types of Rust. It still reads the table afterwards. Of a schema,
-//! this module uses `properties`, `additionalProperties`, `required`, `type`, `items`, `anyOf`, `oneOf`, `enum`,
-//! `const`, `minimum`, `maximum`, `examples`, `default`, and of `format` the project's own `duration` and `size`. It
-//! ignores any other word, which can only allow more.
+//! this module uses `properties`, `additionalProperties`, `required`, `type`, `items`, `anyOf`, `oneOf`,
+//! `enum`, `const`, `minimum`, `maximum`, `examples`, `default`, and of `format` the project's own `duration`
+//! and `size`. It ignores any other word, which can only allow more.
 
 use serde_json::Value as Schema;
 use toml::{Table, Value};

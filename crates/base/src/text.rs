@@ -51,7 +51,8 @@ pub fn acts(one: char) -> bool {
         || matches!(one, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// An error and its causes. A cause whose text is there already is left out: some libraries write it into their own.
+/// An error and its causes. A cause whose text is there already is left out: some libraries write it into
+/// their own.
 pub fn causes(error: &anyhow::Error) -> String {
     error.chain().map(ToString::to_string).fold(String::new(), |told, cause| match told.contains(&cause) {
         _ if told.is_empty() => cause,

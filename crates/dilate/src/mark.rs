@@ -34,7 +34,9 @@ pub(crate) fn write() {
     let mut line = Cursor::new([0_u8; 64]);
     if writeln!(line, "{} {}", getpid(), dilation::factor()).is_ok() {
         // One write, so that lines of two processes do not mix. If it fails, there is no proof, as it should
-        // be. SAFETY: the bytes that were written to the line.
+        // be.
+        //
+        // SAFETY: the bytes that were written to the line.
         unsafe { write(file, line.get_ref().as_ptr().cast(), line.position() as usize) };
     }
 }

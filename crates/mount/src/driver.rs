@@ -281,7 +281,8 @@ impl<P: Send + 'static> Driver<P> {
         self.shared.answer(due.collect());
     }
 
-    /// Replaces the device by a constant delay in real time, or restores the device. Nothing may be in flight.
+    /// Replaces the device by a constant delay in real time, or restores the device. Nothing may be in
+    /// flight.
     pub fn set_delay_real_ns(&self, delay_real_ns: Option<u64>) {
         let mut core = self.shared.lock();
         if let Some(device) = core.set_aside.take() {

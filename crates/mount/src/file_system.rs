@@ -131,9 +131,9 @@ impl Formatting {
             .with_context(|| format!("setting the commit interval of {at}"))
     }
 
-    /// The interval at which the kernel commits the file system's journal, in real time. A database notices it,
-    /// so under dilation it is k times as long. `None` for a file system without such an option: the timer of
-    /// xfs is the whole machine's, and stays as it is.
+    /// The interval at which the kernel commits the file system's journal, in real time. A database notices
+    /// it, so under dilation it is k times as long. `None` for a file system without such an option: the
+    /// timer of xfs is the whole machine's, and stays as it is.
     fn commit_option(&self, dilation: Dilation) -> Option<String> {
         let usual_s = match self.file_system {
             FileSystem::Ext4 => 5,

@@ -42,10 +42,10 @@ pub(crate) fn set_fifo(priority: i32) -> bool {
 
 /// Keeps a thread under SCHED_FIFO that computes without a pause.
 ///
-/// The kernel stops real-time threads that use a core for more than 0.95 s of a second until that second is over
-/// (sched_rt_runtime_us, Documentation/scheduler/sched-rt-group.rst), even if nobody else wants the core: 50 ms in which
-/// nothing is answered. So such a thread spends a part of its time under the normal policy instead, at the best nice
-/// value, where it only shares the core.
+/// The kernel stops real-time threads that use a core for more than 0.95 s of a second until that second is
+/// over (sched_rt_runtime_us, Documentation/scheduler/sched-rt-group.rst), even if nobody else wants the
+/// core: 50 ms in which nothing is answered. So such a thread spends a part of its time under the normal
+/// policy instead, at the best nice value, where it only shares the core.
 #[derive(Debug)]
 pub(crate) struct Allowance {
     priority: i32,

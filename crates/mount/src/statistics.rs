@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use spindle_base::dilation::Dilation;
 
-/// Cumulative since the disk was ready for use: the requests of mkfs and mount are not counted. The difference
-/// of two is the activity in between.
+/// Cumulative since the disk was ready for use: the requests of mkfs and mount are not counted. The
+/// difference of two is the activity in between.
 ///
 /// All times are in model time, that is in dilated time: one that took t on this machine's clock is told as t
 /// divided by `dilation`.

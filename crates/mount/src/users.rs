@@ -11,13 +11,14 @@ use spindle_base::proc;
 
 use crate::system::{mount_points, unescape};
 
-/// A process that is blocked on a disk may hold the lock of its memory, and the reader of its maps then blocks
-/// too. The search is given up after this time.
+/// A process that is blocked on a disk may hold the lock of its memory, and the reader of its maps then
+/// blocks too. The search is given up after this time.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Most processes in a sentence.
 const NAMED_MOST: usize = 8;
 
-/// Uses of a mount point or of a block device, in words: `bash (4711) and fio (4712)`; `None` if none is found.
+/// Uses of a mount point or of a block device, in words: `bash (4711) and fio (4712)`; `None` if none is
+/// found.
 pub(crate) fn users_of(path: &Path) -> Option<String> {
     let mut found = Vec::new();
     let (sender, receiver) = channel();

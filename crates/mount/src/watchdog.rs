@@ -3,8 +3,8 @@
 //! An emulator hangs if a signal stopped it or if it waits for its own disk. The users of its disk (the
 //! server, mkfs, an unmounting process) then wait inside the kernel, where not even SIGKILL reaches them.
 //! They continue, with errors, once the emulator is dead and its FUSE connection is aborted (Linux,
-//! Documentation/filesystems/fuse/fuse.rst). The watchdog does both. Its times are about this machine, so they
-//! are real under any dilation.
+//! Documentation/filesystems/fuse/fuse.rst). The watchdog does both. Its times are about this machine, so
+//! they are real under any dilation.
 
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;

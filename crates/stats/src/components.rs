@@ -11,9 +11,9 @@
 //! # Divergence
 //! Kalibera and Jones take the figures of the lower level as independent. Seconds of a database are not: a
 //! checkpoint slows many in a row. The variance of a second is therefore multiplied by (1 + r) / (1 - r),
-//! with r the correlation of neighbours, as in [`mod@crate::drift`]. Figures of trials of several blocks contain
-//! the drift of the machine between blocks, which the comparison of pairs does not; the number of trials is
-//! then too high rather than too low.
+//! with r the correlation of neighbours, as in [`mod@crate::drift`]. Figures of trials of several blocks
+//! contain the drift of the machine between blocks, which the comparison of pairs does not; the number of
+//! trials is then too high rather than too low.
 
 use crate::drift::{FEWEST_VALUES, corrected_correlation};
 use crate::looks::{FEWEST_PAIRS, MOST_PAIRS, widened};

@@ -50,8 +50,8 @@ pub fn quantile(values: &[f64], probability: f64) -> Option<f64> {
     Some(sorted[below] + (position - below as f64) * (sorted[above] - sorted[below]))
 }
 
-/// Values above a quantile from which it is an estimate rather than an accident. The number of values above the
-/// true quantile is binomial: of ten it varies by a third (one standard deviation).
+/// Values above a quantile from which it is an estimate rather than an accident. The number of values above
+/// the true quantile is binomial: of ten it varies by a third (one standard deviation).
 const ABOVE_QUANTILE: f64 = 10.0;
 
 /// The fewest values of which a quantile is given: p50 of 20, p99 of 1,000.

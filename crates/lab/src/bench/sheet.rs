@@ -1,5 +1,5 @@
-//! The few figures by which storage is chosen, of a stack in virtual time: one read, many reads, one fsync, and
-//! the loss in a power cut.
+//! The few figures by which storage is chosen, of a stack in virtual time: one read, many reads, one fsync,
+//! and the loss in a power cut.
 
 use std::borrow::Cow;
 
@@ -84,8 +84,8 @@ pub fn of(stack: &StackSpec) -> Option<Sheet> {
     })
 }
 
-/// The stack, or a small one with the same figures: a used flash drive is filled when it is built, and that takes
-/// as long as the drive is large.
+/// The stack, or a small one with the same figures: a used flash drive is filled when it is built, and that
+/// takes as long as the drive is large.
 fn handy(stack: &StackSpec) -> Cow<'_, StackSpec> {
     let is_other = |parameters: &Parameters| !matches!(parameters, Parameters::Flash(_));
     let is_small = stack.size_bytes() <= USED_BYTES;

@@ -15,8 +15,8 @@ use spindle_base::units::{format_size_bytes, parse_size_bytes};
 pub struct AlignmentArguments {
     /// A ready-made stack that contains an array. The chunk is taken from it.
     stack: Option<String>,
-    /// Distance from the start of the array to the first byte of the file system [default: the usual starts of
-    /// partitions and volumes].
+    /// Distance from the start of the array to the first byte of the file system [default: the usual starts
+    /// of partitions and volumes].
     #[arg(long, value_name = "SIZE", value_parser = parse_size_bytes)]
     offset: Option<u64>,
     /// Chunk size (strip, stripe element) of the array.

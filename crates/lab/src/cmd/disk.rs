@@ -98,8 +98,8 @@ enum DiskCommand {
     ///
     /// Without --reference, it compares the read latencies of the mounted disk with those of the model alone,
     /// at several queue depths, with idle and with busy cores. The distance is the demerit figure: the root
-    /// mean square of the horizontal distance between two distributions of response times (Ruemmler and Wilkes
-    /// 1994).
+    /// mean square of the horizontal distance between two distributions of response times (Ruemmler and
+    /// Wilkes 1994).
     Validate(ValidateArguments),
     /// Compute the share of a database's pages that cross a chunk boundary of an array.
     Alignment(AlignmentArguments),

@@ -30,7 +30,8 @@ enum ServerCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Print the settings of a `my.cnf` or `cubrid.conf` as a table for a scenario, and list the omitted ones.
+    /// Print the settings of a `my.cnf` or `cubrid.conf` as a table for a scenario, and list the omitted
+    /// ones.
     Import {
         /// The `my.cnf` or `cubrid.conf`.
         file: PathBuf,

@@ -1,8 +1,8 @@
-//! Other runs of Spindle on this machine. Two runs at once disturb each other, so each announces itself with a
-//! locked file, and can wait for the others.
+//! Other runs of Spindle on this machine. Two runs at once disturb each other, so each announces itself with
+//! a locked file, and can wait for the others.
 //!
-//! The place is the same for all users and for every `$SPINDLE_RUN_DIRECTORY`, because they share the cores. A
-//! file counts as long as its lock is held, and the kernel releases the lock even after `kill -9`. The
+//! The place is the same for all users and for every `$SPINDLE_RUN_DIRECTORY`, because they share the cores.
+//! A file counts as long as its lock is held, and the kernel releases the lock even after `kill -9`. The
 //! directory may belong to any user: a file is created anew and never opened through a link, and what another
 //! user's file says is only printed.
 
@@ -158,8 +158,8 @@ pub struct Turn {
 }
 
 impl Turn {
-    /// Returns when no other run is active, and no other run that waits is before us. `meanwhile` gets the runs
-    /// that are waited for.
+    /// Returns when no other run is active, and no other run that waits is before us. `meanwhile` gets the
+    /// runs that are waited for.
     ///
     /// # Errors
     /// The lock cannot be taken, or the user asked to stop.

@@ -1,7 +1,7 @@
 //! Samples once a second during a trial: the machine's cores, the processes, the emulated disk and the
 //! server's counters. The code is independent of particular servers, layers and workloads. This file only
-//! reads; [`crate::observe::measurement`] interprets the readings. All times of a sample are dilated ones, those of
-//! the processor too: an emulated core is k times as fast.
+//! reads; [`crate::observe::measurement`] interprets the readings. All times of a sample are dilated ones,
+//! those of the processor too: an emulated core is k times as fast.
 
 pub mod bottleneck;
 pub mod measurement;

@@ -130,8 +130,8 @@ impl Header {
         }
     }
 
-    /// The label of a cell, with its name if two cells have the same label. The name itself for a cell that is
-    /// not in the header.
+    /// The label of a cell, with its name if two cells have the same label. The name itself for a cell that
+    /// is not in the header.
     pub fn title(&self, name: &str) -> String {
         let Some(cell) = self.cells.iter().find(|cell| cell.name == name) else { return name.to_owned() };
         let is_shared = self.cells.iter().any(|other| other.name != name && other.label == cell.label);

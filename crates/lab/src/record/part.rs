@@ -53,8 +53,8 @@ impl Display for Difference {
     }
 }
 
-/// The facts in which a stack differs from another of the same structure, or of the same but for layers on top
-/// of one of them. `None` for storage of another kind.
+/// The facts in which a stack differs from another of the same structure, or of the same but for layers on
+/// top of one of them. `None` for storage of another kind.
 pub fn differences(part: &PartHead, other: &PartHead) -> Option<Vec<Difference>> {
     if part.kind == other.kind {
         return same_kind(part, other);

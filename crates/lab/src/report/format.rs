@@ -63,8 +63,8 @@ pub fn list(items: impl IntoIterator<Item = impl Display>) -> String {
     if items.is_empty() { last.to_string() } else { format!("{} and {last}", items.iter().join(", ")) }
 }
 
-/// A label inside a sentence: `the Intel X25-M`. A label that is a phrase of its own stands in quotation marks:
-/// `“data on the SSD, log on the disk”`.
+/// A label inside a sentence: `the Intel X25-M`. A label that is a phrase of its own stands in quotation
+/// marks: `“data on the SSD, log on the disk”`.
 pub fn the(label: &str) -> String {
     let is_phrase = label.contains(',')
         || label.contains(' ') && label.starts_with(char::is_lowercase)

@@ -50,8 +50,8 @@ pub(crate) fn filled(template: &str, content: Value) -> anyhow::Result<String> {
     Ok(environment.render_named_str("page.html", template, context! { echarts, ..content })?)
 }
 
-/// Names, keys and settings stand between backticks in sentences of every format; on the page they are quoted. Quotes
-/// are text, so no text of a scenario changes the page's elements.
+/// Names, keys and settings stand between backticks in sentences of every format; on the page they are
+/// quoted. Quotes are text, so no text of a scenario changes the page's elements.
 fn quoted(text: &str) -> String {
     let parts: Vec<&str> = text.split('`').collect();
     if parts.len().is_multiple_of(2) {

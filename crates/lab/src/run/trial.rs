@@ -322,7 +322,8 @@ impl Attempt<'_, '_> {
         self.phases.watch(client, run.warm_up)?;
         self.phases.enter("settle")?;
         if is_fast {
-            // What a fast disk let the server write to the page cache does not come back as the load of a slow one.
+            // What a fast disk let the server write to the page cache does not come back as the load of a
+            // slow one.
             self.mounts.write_back()?;
             self.replicas.write_back()?;
         }

@@ -1,5 +1,5 @@
-//! The scenario file as written. The structures declare the keys: serde reads them, and their JSON schema drives
-//! the sentences about mistakes and the reference page.
+//! The scenario file as written. The structures declare the keys: serde reads them, and their JSON schema
+//! drives the sentences about mistakes and the reference page.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -165,26 +165,28 @@ pub(super) struct RunTable {
     /// Trials of each cell. Three or more give an interval.
     #[schemars(range(min = 1, max = TRIALS_MAX), example = 3)]
     pub trials: u32,
-    /// State of the server's memory at the start of the measured window. Unless given, `warm`, or `cold` for fixed work.
+    /// State of the server's memory at the start of the measured window. Unless given, `warm`, or `cold` for
+    /// fixed work.
     pub start: Option<StartState>,
     /// Load before the measured window. Unless given, the workload's own, or the length of the window.
     #[schemars(example = "30 s")]
     pub warm_up: Option<DurationText>,
-    /// Load on the emulated storage between a `warm-fast` warm-up and the measured window. Unless given, none.
+    /// Load on the emulated storage between a `warm-fast` warm-up and the measured window. Unless given,
+    /// none.
     #[schemars(example = "10 s")]
     pub settle: Option<DurationText>,
     /// Length of the measured window, or `once` for fixed work.
     #[schemars(example = "30 s")]
     pub measure: Measure,
-    /// A window that has seen so many transactions ends with that second, so that fast storage, or dilated time,
-    /// costs less. Unless given, every window has its full length.
+    /// A window that has seen so many transactions ends with that second, so that fast storage, or dilated
+    /// time, costs less. Unless given, every window has its full length.
     #[schemars(range(min = 100), example = 2000)]
     pub enough: Option<u64>,
     /// Time limit of fixed work.
     #[schemars(example = "1 h")]
     pub at_most: Option<DurationText>,
-    /// How many times slower time passes for everything but the processor, so that the cores look that many times
-    /// as fast; or `as needed`, to find the number by a pilot. Unless given, 1.
+    /// How many times slower time passes for everything but the processor, so that the cores look that many
+    /// times as fast; or `as needed`, to find the number by a pilot. Unless given, 1.
     #[schemars(example = 4)]
     pub dilation: Option<dilation::Written>,
     /// The largest dilation that `as needed` may choose. Unless given, 16.

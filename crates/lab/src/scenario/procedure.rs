@@ -16,8 +16,8 @@ const DURATION_MAX: Duration = Duration::from_secs(24 * 3600);
 /// In a shorter window any workload has too few transactions for a meaningful result.
 const MEASURE_MIN: Duration = Duration::from_millis(100);
 
-/// The settings of a run. A missing warm-up is that of the workloads, if they have one, or else as long as the
-/// window.
+/// The settings of a run. A missing warm-up is that of the workloads, if they have one, or else as long as
+/// the window.
 pub(super) fn settings(file: &ScenarioFile) -> Result<RunSettings, Mistake> {
     let run = &file.run;
     let once = run.measure == Measure::Once;

@@ -27,7 +27,8 @@ pub(super) fn add_built_in(file: &mut ScenarioFile) {
     }
 }
 
-/// Every stack table, resolved; the mistakes of all tables are told at once. Those without a size have the usual one.
+/// Every stack table, resolved; the mistakes of all tables are told at once. Those without a size have the
+/// usual one.
 pub(super) fn stacks(
     tables: &BTreeMap<String, StackTable>,
     usual_bytes: Option<u64>,

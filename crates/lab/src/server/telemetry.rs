@@ -7,8 +7,8 @@ use std::fmt::Debug;
 use super::settings::Settings;
 use crate::record::{FileClass, WaitPoint};
 
-/// The meaning of the counters and settings of a family of servers. The defaults are those of a server without
-/// meaningful counters.
+/// The meaning of the counters and settings of a family of servers. The defaults are those of a server
+/// without meaningful counters.
 pub trait Telemetry: Debug + Sync {
     /// Counters that are charted.
     fn charts(&self) -> &'static [Chart] {
@@ -98,8 +98,8 @@ pub struct Counters {
     pub background: Option<Rounds>,
 }
 
-/// Rounds of a background thread that begins one in each period of the server's clock. A round that takes longer than
-/// its period makes them fewer; nothing makes them more.
+/// Rounds of a background thread that begins one in each period of the server's clock. A round that takes
+/// longer than its period makes them fewer; nothing makes them more.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rounds {
     pub who: &'static str,

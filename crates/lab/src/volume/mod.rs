@@ -24,8 +24,8 @@ use spindle_base::Mistake;
 use spindle_base::child::find_program;
 use spindle_base::units::format_size_rounded;
 
-/// A volume mount that is up. Dropping it takes everything down again. The defaults are those of a volume that
-/// nothing emulates.
+/// A volume mount that is up. Dropping it takes everything down again. The defaults are those of a volume
+/// that nothing emulates.
 pub trait Volume: Debug {
     /// Mount point of the file system.
     fn path(&self) -> &Path;
@@ -35,7 +35,8 @@ pub trait Volume: Debug {
         Ok(())
     }
 
-    /// Writes back what the page cache holds of it. Only emulated disks do so; on others it would take their time.
+    /// Writes back what the page cache holds of it. Only emulated disks do so; on others it would take their
+    /// time.
     fn write_back(&mut self) -> Result<()> {
         Ok(())
     }

@@ -191,8 +191,8 @@ impl Volume for ZfsVolume {
     }
 }
 
-/// Statistics of all devices together. Values without a sum (uptime, dilation, transport, floor) are the first
-/// device's; the scheduler is the worst.
+/// Statistics of all devices together. Values without a sum (uptime, dilation, transport, floor) are the
+/// first device's; the scheduler is the worst.
 fn sum(each: &[Statistics]) -> Result<Statistics> {
     let (first, others) = each.split_first().context("a pool without a device")?;
     let mut total = first.clone();

@@ -236,8 +236,8 @@ fn in_virtual_time(place: &Bench, target: &str, output: &str) -> Value {
     place.json(&asked.split(' ').collect::<Vec<_>>())
 }
 
-/// Clones the device. Returns whether the clone is within the tolerance: its rates of those of `original`, and
-/// its latencies of the measured ones.
+/// Clones the device. Returns whether the clone is within the tolerance: its rates of those of `original`,
+/// and its latencies of the measured ones.
 fn is_cloned(place: &Bench, device: &str, original: &Value, name: &str) -> bool {
     place.text(&["disk", "clone", device, "--name", name, "--seconds", "2"]);
     let copy = in_virtual_time(place, &format!("./{name}.toml"), name);

@@ -1,5 +1,5 @@
-//! `spindle disk show`, formerly `disk profile`: every parameter of a profile or a stack, with where it comes from; and ready-made
-//! stacks by name.
+//! `spindle disk show`, formerly `disk profile`: every parameter of a profile or a stack, with where it comes
+//! from; and ready-made stacks by name.
 
 use crate::emulated_support::Bench;
 use insta::assert_snapshot;

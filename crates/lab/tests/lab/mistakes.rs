@@ -1,5 +1,5 @@
-//! Typical mistakes of a first hour, and the sentence for each: a key, a unit or a quote is wrong, a name is half
-//! remembered, a limit is not known. Each is refused before any work, with exit code 2.
+//! Typical mistakes of a first hour, and the sentence for each: a key, a unit or a quote is wrong, a name is
+//! half remembered, a limit is not known. Each is refused before any work, with exit code 2.
 
 use std::path::Path;
 use std::process::Command;

@@ -23,7 +23,8 @@ const GIVEN: [&str; 9] = [
     "quick",
 ];
 
-/// Exit code, standard output, standard error. Neither the version nor the hash of the scenario is of interest.
+/// Exit code, standard output, standard error. Neither the version nor the hash of the scenario is of
+/// interest.
 fn told(output: &Output) -> String {
     let [out, err] = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
     let out = out.replace(spindle_load::sql::sqlite::version(), "VERSION");

@@ -436,8 +436,8 @@ fn the_devices_of_a_pool_are_told_apart() {
     assert_eq!(page.matches("<li><b>hdd-7200").count(), 1);
 }
 
-/// The figures of one cell's first trial in a table of comma-separated values: transaction, part, metric, unit,
-/// value and text.
+/// The figures of one cell's first trial in a table of comma-separated values: transaction, part, metric,
+/// unit, value and text.
 fn figures(csv: &str, cell: &str) -> Vec<[String; 6]> {
     let mut reader = csv::Reader::from_reader(csv.as_bytes());
     let rows = reader.records().map(|row| row.expect("a row"));

@@ -140,8 +140,8 @@ impl Drop for SmallGroup {
     }
 }
 
-/// Threads serve this disk. The kernel could not free the ring, because it would wait for a lock of the thread
-/// that waits.
+/// Threads serve this disk. The kernel could not free the ring, because it would wait for a lock of the
+/// thread that waits.
 #[test]
 fn an_emulator_that_waits_for_its_own_disk_is_freed_when_it_is_taken_down() {
     let Some(bench) = in_check_all(Bench::new) else { return };

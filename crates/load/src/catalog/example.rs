@@ -29,8 +29,8 @@ pub struct WrittenKey {
 const COUNT_MOST: u64 = 1 << 40;
 
 impl WorkloadSpec {
-    /// The example of a kind. Its freshly loaded database has about `bytes` if it can have any size. `None` if
-    /// the kind has no example.
+    /// The example of a kind. Its freshly loaded database has about `bytes` if it can have any size. `None`
+    /// if the kind has no example.
     ///
     /// # Errors
     /// No database of the kind has about that size: the end of a sentence that begins with the size.

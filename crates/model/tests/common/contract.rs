@@ -84,8 +84,8 @@ fn submit(device: &mut dyn Device, now: Instant, request: Request, lateness: Lat
     );
 }
 
-/// All completions, and the counters of the device, which is idle afterwards. Late requests may complete before
-/// others that were collected earlier.
+/// All completions, and the counters of the device, which is idle afterwards. Late requests may complete
+/// before others that were collected earlier.
 fn history(device: &mut dyn Device, steps: &[Step], lateness: Lateness) -> (Vec<Completion>, Counters) {
     let mut now = Instant::ZERO;
     let mut done = Vec::new();
@@ -100,8 +100,8 @@ fn history(device: &mut dyn Device, steps: &[Step], lateness: Lateness) -> (Vec<
     (done, counters)
 }
 
-/// Every request completes exactly once, punctual ones in order, and one seed gives one history. `build` makes
-/// the same device each time. Returns the history of punctual requests.
+/// Every request completes exactly once, punctual ones in order, and one seed gives one history. `build`
+/// makes the same device each time. Returns the history of punctual requests.
 pub(crate) fn check_histories(
     build: impl Fn() -> Box<dyn Device>,
     steps: &[Step],

@@ -186,8 +186,8 @@ fn found(kind: Kind, path: &Path, parts: &[&Path], run: Option<&Path>) -> Found 
     Found { kind, path: path.to_owned(), size_bytes, unused_s, kept: None, run: run.map(Path::to_owned) }
 }
 
-/// Visits everything from the root on. Links are not followed. What disappears meanwhile is left out, and so is
-/// what another user has closed.
+/// Visits everything from the root on. Links are not followed. What disappears meanwhile is left out, and so
+/// is what another user has closed.
 fn walk(path: &Path, is_root: bool, visit: &mut dyn FnMut(&Metadata, bool)) {
     let Ok(metadata) = fs::symlink_metadata(path) else { return };
     visit(&metadata, is_root);

@@ -15,7 +15,8 @@ use crate::cmd::output::{columns, print_answer};
 use crate::report::format::number;
 use crate::stack::{PROFILES, Profile, StackSpec, ready_made_names};
 
-/// A device is current for this long, counted back from the newest profile: a list must not depend on the clock.
+/// A device is current for this long, counted back from the newest profile: a list must not depend on the
+/// clock.
 const CURRENT_YEARS: u64 = 6;
 
 #[derive(Debug, Args)]

@@ -1,5 +1,5 @@
-//! `spindle docs`: reference pages in Markdown, made from declarations. A copy of each is in `docs/`, and a test
-//! keeps it up to date. A page is a function and a line of [`PAGES`].
+//! `spindle docs`: reference pages in Markdown, made from declarations. A copy of each is in `docs/`, and a
+//! test keeps it up to date. A page is a function and a line of [`PAGES`].
 
 mod profiles;
 mod servers;

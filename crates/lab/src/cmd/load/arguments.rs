@@ -87,9 +87,9 @@ fn add_run_options(command: Command, open_loops: &[String]) -> Command {
 #[derive(Debug, Args)]
 pub(super) struct RunArgs {
     /// The server: `socket:/path`, `mysql://user:password@host:port/database`,
-    /// `postgres:/directory-of-the-socket`, `postgresql://user:password@host:port/database` or `sqlite:/path`;
-    /// for `fileio`, `directory:/path`. Every user of this machine can read a password in an option. A URL
-    /// without a password takes it from the environment variable MYSQL_PWD or PGPASSWORD.
+    /// `postgres:/directory-of-the-socket`, `postgresql://user:password@host:port/database` or
+    /// `sqlite:/path`; for `fileio`, `directory:/path`. Every user of this machine can read a password in an
+    /// option. A URL without a password takes it from the environment variable MYSQL_PWD or PGPASSWORD.
     #[arg(long, value_parser = parse_server)]
     pub(super) server: Endpoint,
     /// Length of the measured window, for example `30s`, `5m` or `500 ms` [default: 30 s].

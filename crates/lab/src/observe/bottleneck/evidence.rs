@@ -81,8 +81,8 @@ impl Evidence {
         self.commit_wait_s.or(self.commits.map(estimate))
     }
 
-    /// A clause that ends a sentence. Other programs are named where they use much, because a busy core is then
-    /// no sign of the trial.
+    /// A clause that ends a sentence. Other programs are named where they use much, because a busy core is
+    /// then no sign of the trial.
     pub(super) fn cores_words(&self) -> String {
         let (count, busy, others) = (self.cpu_count, percent(self.cpu_busy), self.cpu_busy - self.cpu_own);
         if self.is_server_cpu_unknown || others < CPU_OTHERS {

@@ -101,7 +101,8 @@ pub(super) fn storages(header: &Header, cell: &Cell, measurements: &[&Measuremen
     storages
 }
 
-/// Each mount in a sentence, and once if several cells have it: its summary, its size, its file system with options, and its files.
+/// Each mount in a sentence, and once if several cells have it: its summary, its size, its file system with
+/// options, and its files.
 pub(super) fn sentences<'a>(storages: impl Iterator<Item = &'a StorageView>) -> Vec<String> {
     let sentence =
         |storage: &StorageView| format!("{}: {} ({})", storage.label, storage.stack.summary, storage.facts);
@@ -119,8 +120,8 @@ fn facts(stack: &StackHead, files: &str) -> String {
     facts.join(", ") + &files
 }
 
-/// The parameters in which the storage of a cell differs from another's, mount by mount. Empty when the mounts
-/// hold other files, or storage of another kind.
+/// The parameters in which the storage of a cell differs from another's, mount by mount. Empty when the
+/// mounts hold other files, or storage of another kind.
 pub(super) fn differences(header: &Header, cell: &str, other: &str) -> Vec<Difference> {
     let mounts = |name: &str| header.cells.iter().find(|cell| cell.name == name).map(|cell| &cell.mounts);
     let (Some(own), Some(others)) = (mounts(cell), mounts(other)) else { return Vec::new() };

@@ -1,7 +1,8 @@
-//! One row per figure of a trial, for other programs: the long form, which pandas and DuckDB filter and pivot.
+//! One row per figure of a trial, for other programs: the long form, which pandas and DuckDB filter and
+//! pivot.
 //!
-//! Figures come from the record's own structures, by the names of their fields: a field that is added there has
-//! a row here. A failed trial has its reason and no figures.
+//! Figures come from the record's own structures, by the names of their fields: a field that is added there
+//! has a row here. A failed trial has its reason and no figures.
 
 use itertools::Itertools as _;
 use serde::Serialize;

@@ -1,7 +1,7 @@
 //! The part of a stack that a freshly loaded database fills, and the size of a stack whose table gives none.
 //!
-//! A database that fills little of a drive flatters it: the arm moves over a few cylinders, and most of an SSD
-//! is spare space. A small emulated drive that is half full stands for a large one: seeks span the whole
+//! A database that fills little of a drive flatters it: the arm moves over a few cylinders, and most of an
+//! SSD is spare space. A small emulated drive that is half full stands for a large one: seeks span the whole
 //! stroke.
 
 use std::collections::BTreeMap;
@@ -44,7 +44,8 @@ impl ServerFiles {
         };
         ServerFiles {
             empty_bytes: largest(&|spec| spec.server().empty_bytes()),
-            // InnoDB creates its redo log in full before anything else; PostgreSQL's grows between checkpoints.
+            // InnoDB creates its redo log in full before anything else; PostgreSQL's grows between
+            // checkpoints.
             redo_bytes: largest(&|spec| {
                 spec.server().redo_bytes(&spec.settings).unwrap_or(DEFAULT_REDO_BYTES)
             }),
@@ -71,8 +72,8 @@ pub struct Filled {
 }
 
 impl Filled {
-    /// The sentence about a drive with hardly any data, if it has a size that the scenario gives, or about one
-    /// with hardly any room.
+    /// The sentence about a drive with hardly any data, if it has a size that the scenario gives, or about
+    /// one with hardly any room.
     pub fn warning(&self) -> Option<String> {
         let Some(share) = self.nearly_empty_share() else { return self.nearly_full_warning() };
         Some(format!(
@@ -159,9 +160,9 @@ impl Scenario {
         Some(format!("{} of data ({}){own}", whole(data.bytes), data.words))
     }
 
-    /// Smallest size of a stack that is freshly loaded with these bytes. A load also writes files for sorting,
-    /// and more log than its setting: PostgreSQL takes 597 MiB of xfs for 424 MiB of two warehouses (`df`). The
-    /// size of a real disk is its free space, without what its file system takes.
+    /// Smallest size of a stack that is freshly loaded with these bytes. A load also writes files for
+    /// sorting, and more log than its setting: PostgreSQL takes 597 MiB of xfs for 424 MiB of two warehouses
+    /// (`df`). The size of a real disk is its free space, without what its file system takes.
     pub(super) fn least_bytes(&self, stack: &str, loaded_bytes: u64) -> u64 {
         let of_file_system = if self.stacks[stack].real().is_some() { 0 } else { FILE_SYSTEM_BYTES };
         loaded_bytes + loaded_bytes / 4 + of_file_system
@@ -196,8 +197,8 @@ fn round_up(bytes: u64) -> u64 {
     bytes.next_multiple_of((bytes.next_power_of_two() / 8).max(1))
 }
 
-/// Gives every stack without a size the usual one. Stacks are resolved before servers, whose files are part of
-/// it.
+/// Gives every stack without a size the usual one. Stacks are resolved before servers, whose files are part
+/// of it.
 pub(in crate::scenario) fn size_stacks(
     scenario: &mut Scenario,
     tables: &BTreeMap<String, StackTable>,

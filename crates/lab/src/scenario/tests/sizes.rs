@@ -118,7 +118,8 @@ fn a_disk_that_may_run_full_is_told_with_the_remedy_before_it_is_refused() {
     let words = "the data, the log and the server's own files fill 68 % of 1700 MiB, and the load adds to them: \
                  the disk may run full; leave `size` out to fill half";
     assert_eq!(warning("1700 MiB").as_deref(), Some(words));
-    // 1160 MiB of data and of the server's own files, a quarter more to load them, and the file system's 96 MiB.
+    // 1160 MiB of data and of the server's own files, a quarter more to load them, and the file system's 96
+    // MiB.
     assert!(Scenario::parse("test", &of_size("1546 MiB"), &BOUNDS).is_ok());
     let expect = "stacks.hdd.size: 1.6 GB is too small for workload `tpcc`: 10 warehouses need at least 1.7 GB to \
                   be loaded; leave `size` out";

@@ -8,8 +8,8 @@ use crate::stack::values::{Entries, Entry, Origin};
 /// An override: the field, and its entry with the origin [`Origin::Override`].
 pub(super) type Override<'a> = (&'a Field, Entry);
 
-/// `of` is the profile or the ready-made stack, and `there` its value. `None` if both values are equal and the
-/// table gives no reason.
+/// `of` is the profile or the ready-made stack, and `there` its value. `None` if both values are equal and
+/// the table gives no reason.
 pub(super) fn of<'a>(
     field: &'a Field,
     given: &Entry,

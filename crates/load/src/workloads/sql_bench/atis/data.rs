@@ -1,6 +1,6 @@
-//! The generator of the rows of test-ATIS: nine airports, eleven cities, 579 flights between them, and related data.
-//! Names and figures are generated. Numbers of rows, of distinct values and of matches between tables are
-//! those of sql-bench's data.
+//! The generator of the rows of test-ATIS: nine airports, eleven cities, 579 flights between them, and
+//! related data. Names and figures are generated. Numbers of rows, of distinct values and of matches between
+//! tables are those of sql-bench's data.
 
 use spindle_base::random::Random;
 
