@@ -74,8 +74,9 @@ fn table(scenario: &Scenario, plan: &Plan, filled: &[Filled]) -> String {
         let known = if run.dilation.fixed().is_some() { "" } else { "up to " };
         format!("each second of them takes {known}{most} s")
     });
+    let goes_on = run.until.map(|until| format!("then further ones {}\n", until.words()));
     text.push_str(&format!(
-        "\n{} in {}, start {}: {}\n{} {} ({} a trial, {} to load), seed {}\n",
+        "\n{} in {}, start {}: {}\n{} {} ({} a trial, {} to load), seed {}\n{}",
         plural(plan.trials.len(), "trial"),
         plural(run.trials as usize, "shuffled block"),
         spelling(&run.start),
@@ -85,6 +86,7 @@ fn table(scenario: &Scenario, plan: &Plan, filled: &[Filled]) -> String {
         text::duration(plan.estimate.per_trial),
         text::duration(plan.estimate.load),
         run.seed,
+        goes_on.unwrap_or_default(),
     ));
     text
 }
@@ -147,6 +149,7 @@ fn json(scenario: &Scenario, plan: &Plan, filled: &[Filled]) -> serde_json::Valu
         "cells": plan.cells,
         "storage": filled,
         "trials": trials.collect_vec(),
+        "until": scenario.run.until,
         "estimate_s": {
             "load": plan.estimate.load.as_secs_f64(),
             "per_trial": plan.estimate.per_trial.as_secs_f64(),

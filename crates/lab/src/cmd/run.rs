@@ -1,5 +1,7 @@
 //! `spindle run SCENARIO`: plan, provision, load, run, verify, record; resumes where it stopped.
 
+mod virtual_answer;
+
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -16,7 +18,6 @@ use crate::record::input::Records;
 use crate::record::records_file::{self, Resume};
 use crate::report::{self, Format};
 use crate::run;
-use crate::run::virtual_answer;
 use crate::scenario::plan::plan;
 use crate::scenario::{Bounds, Scenario};
 use crate::server::Trust;
@@ -47,6 +48,10 @@ pub struct RunArguments {
     /// Begin when no other run is active on this machine. By default both go on, and their records say so.
     #[arg(long)]
     wait: bool,
+    /// Run the first cell twice instead of the matrix: two names for one storage, which a comparison should not
+    /// tell apart.
+    #[arg(long)]
+    a_a: bool,
 }
 
 /// Exit code 1 when every trial in the records failed. Single failed trials are rows.
@@ -54,7 +59,8 @@ pub fn run(arguments: &RunArguments) -> Result<ExitCode> {
     let interrupt = Interrupt::listen()?;
     arguments.output.as_deref().map_or(Ok(()), check_output_directory)?;
     let bounds = Bounds { memory_bytes: provenance::memory_bytes(), trust: Trust::MayRun };
-    let scenario = Scenario::read(&arguments.scenario, &bounds)?;
+    let mut scenario = Scenario::read(&arguments.scenario, &bounds)?;
+    scenario.run.a_a = arguments.a_a;
     let plan = plan(&scenario);
     let blockers = emulation_blockers(&scenario);
     if !blockers.is_empty() {
@@ -80,16 +86,16 @@ pub fn run(arguments: &RunArguments) -> Result<ExitCode> {
     warn_of_nearly_full(&scenario);
     let outcome = match run::run(&scenario, &plan, &options, &interrupt) {
         Err(error) if error.is::<Interrupted>() => {
-            eprintln!("spindle: interrupted; {}", how_to_go_on(&options, plan.trials.len()));
+            eprintln!("spindle: interrupted; {}", how_to_go_on(&options, &scenario, plan.trials.len()));
             return Ok(ExitCode::from(130));
         }
         result => result?,
     };
-    let measured = plan.trials.len() - outcome.trials_failed;
+    let measured = outcome.trials_total - outcome.trials_failed;
     let records = report::read(&outcome.records)?;
     show(&outcome.records, &records)?;
     let errors: Vec<&str> = records.trials.iter().filter_map(|trial| trial.error.as_deref()).collect();
-    if let Some(words) = failed(&errors, plan.trials.len(), arguments.retry_failed) {
+    if let Some(words) = failed(&errors, outcome.trials_total, arguments.retry_failed) {
         eprintln!("{words}");
     }
     Ok(if measured > 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -130,12 +136,15 @@ fn failed(errors: &[&str], trials_total: usize, is_again: bool) -> Option<String
 }
 
 /// What is kept of a run that the user stopped, and the way to the rest.
-fn how_to_go_on(options: &run::Options, trials_total: usize) -> String {
+fn how_to_go_on(options: &run::Options, scenario: &Scenario, trials_total: usize) -> String {
     let done = report::read(&options.directory).map_or(0, |records| records.trials.len());
     // The same option would delete what is kept.
     let command = if options.resume.fresh { "the same command without --fresh" } else { "the same command" };
     match done {
         0 => "no trial is done yet; the same command begins again".to_owned(),
+        _ if scenario.run.until.is_some() => {
+            format!("{} done and kept; {command} goes on from there", plural(done, "trial"))
+        }
         _ => format!("{done} of {trials_total} trials are done and kept; {command} goes on from there"),
     }
 }

@@ -56,6 +56,11 @@ impl Progress {
         self.bar.set_message(format!("{}; {}", self.activity, self.left_text()));
     }
 
+    /// Sets how many trials are still to come.
+    pub fn expect(&self, trials_left: u64) {
+        self.bar.set_length(self.bar.position() + trials_left);
+    }
+
     pub fn load_finished(&mut self) {
         self.loads_left = Duration::ZERO;
     }

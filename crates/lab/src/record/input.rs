@@ -20,6 +20,15 @@ pub struct Records {
     pub notes: Vec<String>,
 }
 
+impl Records {
+    /// What a trial of this cell took on the clock so far. `None` without one.
+    pub fn mean_real_s(&self, cell: &str) -> Option<f64> {
+        let trials = self.trials.iter().filter(|trial| trial.cell == cell);
+        let times: Vec<f64> = trials.map(Trial::real_s).filter(|time_s| *time_s > 0.0).collect();
+        spindle_stats::mean(&times)
+    }
+}
+
 /// The records file: the path itself, or the file in the directory of a run.
 pub fn records_path(path: &Path) -> PathBuf {
     if path.is_dir() { path.join(FILE_NAME) } else { path.to_owned() }

@@ -5,11 +5,13 @@
 //! are UTC, RFC 3339.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use spindle_base::dilation::Dilation;
+use spindle_base::text;
 
 use crate::host::provenance::Machine;
 
@@ -148,7 +150,10 @@ pub struct ScenarioHead {
     pub question: String,
     /// The scenario file, unchanged, so that a reader can run it again.
     pub text: String,
+    /// With `until`, the number before the first look.
     pub trials_per_cell: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Until>,
     pub start: StartState,
     pub seed: u64,
     /// `None` in earlier records.
@@ -171,6 +176,28 @@ pub struct ExperimentHead {
 impl ExperimentHead {
     pub(crate) fn parts_mut(&mut self) -> impl Iterator<Item = &mut Value> {
         self.servers.values_mut().chain(self.workloads.values_mut()).chain([&mut self.run])
+    }
+}
+
+/// When a run that repeats its trials until its ratios are known ends.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, PartialEq)]
+pub struct Until {
+    /// Of the 95 % interval of a ratio to the first cell, or of the figure of a cell that has no such ratio, as a
+    /// share of it: 0.1 is 10 % to either side.
+    pub half_width: f64,
+    /// The run begins no further trial that would end later.
+    pub at_most_s: f64,
+}
+
+impl Until {
+    pub fn at_most(&self) -> Duration {
+        Duration::from_secs_f64(self.at_most_s)
+    }
+
+    /// For the end of a sentence.
+    pub fn words(&self) -> String {
+        let (width, at_most) = (self.half_width * 100.0, text::duration(self.at_most()));
+        format!("until each ratio is known to within {width} %, at most {at_most} in all")
     }
 }
 
@@ -224,6 +251,13 @@ pub struct Trial {
     /// The pilots that found the cell's dilation, in their order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pilot: Vec<PilotStep>,
+}
+
+impl Trial {
+    /// What it took on the clock, from the restored storage to the stopped server.
+    pub fn real_s(&self) -> f64 {
+        self.phases_s.values().sum()
+    }
 }
 
 /// One pilot of a cell.

@@ -10,12 +10,16 @@ mod dilation;
 pub mod format;
 mod html;
 mod markdown;
+mod precision;
 mod text;
 mod view;
 
 pub use crate::record::input::{Records, parse, read, records_path};
 pub(crate) use html::{filled, script_safe};
 pub(crate) use markdown::escaped;
+#[cfg(test)]
+pub(crate) use precision::tests as precision_tests;
+pub(crate) use precision::{Group, groups};
 pub(crate) use text::wrapped;
 pub use view::{CellView, Quantiles, Range, Ratio, StorageView, TrialTable, View};
 pub(crate) use view::{measured, metric, samples, warning_names};

@@ -7,13 +7,13 @@
 mod cause;
 pub mod client;
 mod data_set;
+mod order;
 mod phases;
 mod pilot;
 pub mod preflight;
 mod probe;
 mod replicas;
 mod trial;
-pub mod virtual_answer;
 mod work_directory;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,6 +27,7 @@ use crate::host::other_runs::{OtherRuns, RunHead, Turn};
 use crate::host::progress::{Progress, Waiting};
 use crate::host::provenance;
 use crate::host::trial_time::TrialTime;
+use crate::record::input::Records;
 use crate::record::records_file::{self, FILE_NAME, RecordsFile, Resume};
 use crate::record::{BottleneckKind, Cell, Header, Provenance, Trial};
 use crate::scenario::Scenario;
@@ -36,6 +37,7 @@ use crate::server::Instance;
 use crate::volume::{self, mounts::Mounts};
 use data_set::DataSets;
 pub(crate) use data_set::SNAPSHOTS;
+use order::Order;
 use pilot::Pilots;
 use preflight::{Found, Servers};
 use spindle_base::dilation::Dilation;
@@ -60,6 +62,8 @@ pub struct Options {
 pub struct Outcome {
     pub records: PathBuf,
     pub trials_run: usize,
+    /// In the file, those of earlier runs among them.
+    pub trials_total: usize,
     /// Failed trials in the file, of this run and of earlier ones.
     pub trials_failed: usize,
 }
@@ -92,18 +96,13 @@ pub fn run(scenario: &Scenario, plan: &Plan, options: &Options, interrupt: &Inte
     let (mut records, kept) = RecordsFile::open(&options.directory, &header, options.resume)?;
     let mut data_sets = DataSets::open(&options.directory)?;
 
-    let done: BTreeSet<(&str, u32)> = kept.iter().map(|trial| (trial.cell.as_str(), trial.trial)).collect();
-    let is_left = |planned: &&PlannedTrial| {
-        !done.contains(&(plan.cells[planned.cell_index].name.as_str(), planned.trial))
-    };
-    let left: Vec<&PlannedTrial> = plan.trials.iter().filter(is_left).collect();
-    let mut progress = Progress::new(
-        plan.trials.len(),
-        plan.trials.len() - left.len(),
-        plan.estimate.per_trial,
-        plan.estimate.load,
-    );
-    introduce(scenario, plan, left.len(), records.path(), &progress);
+    let mut so_far = Records { header: header.clone(), trials: kept, notes: Vec::new() };
+    let mut order = Order::new(plan, scenario.run.until, &so_far);
+    let mut left = order.next(&so_far);
+    let kept_count = so_far.trials.len();
+    let mut progress =
+        Progress::new(kept_count + left.len(), kept_count, plan.estimate.per_trial, plan.estimate.load);
+    introduce(scenario, plan, kept_count, left.len(), records.path(), &progress);
     let other_runs = if left.is_empty() { OtherRuns::default() } else { announce(scenario, &progress) };
     drop(turn);
 
@@ -120,7 +119,7 @@ pub fn run(scenario: &Scenario, plan: &Plan, options: &Options, interrupt: &Inte
         other_runs: &other_runs,
         dilation,
     };
-    let mut pilots = kept_pilots(&kept);
+    let mut pilots = kept_pilots(&so_far.trials);
     if let DilationRule::AsNeeded { at_most } = scenario.run.dilation {
         for cell in cells_of(plan, &left).filter(|cell| !pilots.contains_key(&cell.name)).collect_vec() {
             let laboratory = laboratory(&pilot_scenario, cell, Dilation::NONE);
@@ -129,22 +128,34 @@ pub fn run(scenario: &Scenario, plan: &Plan, options: &Options, interrupt: &Inte
         }
     }
     let dilations = pilot::dilations(&pilots, scenario.run.dilation.most());
-    let mut trials_failed = kept.iter().filter(|trial| trial.error.is_some()).count();
-    for planned in &left {
-        let cell = &plan.cells[planned.cell_index];
-        let found = dilations.get(cell.name.as_str()).copied();
-        let dilation = scenario.run.dilation.fixed().or(found).unwrap_or_default();
-        let mut trial = laboratory(scenario, cell, dilation).run(planned, &mut data_sets, &mut progress)?;
-        trial.pilot = pilots.get(&cell.name).cloned().unwrap_or_default();
-        trials_failed += usize::from(trial.error.is_some());
-        records.append(&trial)?;
-        progress.trial_finished(&line(&trial));
+    while !left.is_empty() {
+        for planned in &left {
+            let cell = &plan.cells[planned.cell_index];
+            let found = dilations.get(cell.name.as_str()).copied();
+            let dilation = scenario.run.dilation.fixed().or(found).unwrap_or_default();
+            let mut trial =
+                laboratory(scenario, cell, dilation).run(planned, &mut data_sets, &mut progress)?;
+            trial.pilot = pilots.get(&cell.name).cloned().unwrap_or_default();
+            records.append(&trial)?;
+            progress.trial_finished(&line(&trial));
+            so_far.trials.push(trial);
+        }
+        left = order.next(&so_far);
+        let further = if left.is_empty() { None } else { order.trials_left(&so_far) };
+        progress.expect(further.map_or(left.len() as u64, u64::from));
     }
-    Ok(Outcome { records: records.path().to_owned(), trials_run: left.len(), trials_failed })
+    let trials_failed = so_far.trials.iter().filter(|trial| trial.error.is_some()).count();
+    let trials_run = so_far.trials.len() - kept_count;
+    Ok(Outcome {
+        records: records.path().to_owned(),
+        trials_run,
+        trials_total: so_far.trials.len(),
+        trials_failed,
+    })
 }
 
 /// The cells of these trials, each once.
-fn cells_of<'a>(plan: &'a Plan, trials: &[&PlannedTrial]) -> impl Iterator<Item = &'a Cell> {
+fn cells_of<'a>(plan: &'a Plan, trials: &[PlannedTrial]) -> impl Iterator<Item = &'a Cell> {
     let indices: BTreeSet<usize> = trials.iter().map(|planned| planned.cell_index).collect();
     indices.into_iter().map(|index| &plan.cells[index])
 }
@@ -231,18 +242,29 @@ fn header(scenario: &Scenario, plan: &Plan, options: &Options, tools: &BTreeMap<
     }
 }
 
-fn introduce(scenario: &Scenario, plan: &Plan, left: usize, records: &Path, progress: &Progress) {
+fn introduce(
+    scenario: &Scenario,
+    plan: &Plan,
+    kept: usize,
+    left: usize,
+    records: &Path,
+    progress: &Progress,
+) {
     progress.say(&format!("{} (seed {})", scenario.title, scenario.run.seed));
     let total = plan.trials.len();
-    let estimate = &plan.estimate;
-    let amount = match total - left {
-        0 => {
+    let amount = match (scenario.run.until, kept, left) {
+        (until, 0, _) => {
             let (trials, cells) = (plural(total, "trial"), plural(plan.cells.len(), "cell"));
-            format!("{trials} in {cells}, about {}", text::duration(estimate.total))
+            let about = format!("{trials} in {cells}, about {}", text::duration(plan.estimate.total));
+            until.map_or(about.clone(), |until| format!("{about}; then further ones {}", until.words()))
         }
-        1 if left == 0 => "the only trial is done".to_owned(),
-        done if left == 0 => format!("all {done} trials are done"),
-        done => format!("{done} of {total} trials are done, {left} to go"),
+        (Some(_), kept, 0) => format!("{} done, nothing left to run", plural(kept, "trial")),
+        (Some(until), kept, _) => format!("{} done, goes on {}", plural(kept, "trial"), until.words()),
+        (None, ..) => match total - left {
+            1 if left == 0 => "the only trial is done".to_owned(),
+            done if left == 0 => format!("all {done} trials are done"),
+            done => format!("{done} of {total} trials are done, {left} to go"),
+        },
     };
     progress.say(&format!("{amount}; records in {}", records.display()));
 }

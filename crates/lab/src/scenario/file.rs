@@ -11,8 +11,8 @@ use serde::Deserialize;
 use spindle_load::WorkloadSpec;
 
 use super::Matrix;
-use super::dilation;
 use super::form::schema;
+use super::procedure::{dilation, until};
 use crate::record::{FileClass, PublishedTag, ReplicationMode, StartState, WaitPoint};
 use crate::stack::StackTable;
 use crate::stack::layout::Layout;
@@ -162,9 +162,13 @@ const TRIALS_MAX: u32 = 1000;
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RunTable {
-    /// Trials of each cell. Three or more give an interval.
+    /// Trials of each cell, in place of `until`. Three or more give an interval.
     #[schemars(range(min = 1, max = TRIALS_MAX), example = 3)]
-    pub trials: u32,
+    pub trials: Option<u32>,
+    /// Trials are repeated until the 95 % interval of each ratio reaches no further than this to either side, or
+    /// until the ratio is surely above 2 or below 1/2. Unless given, and without `trials`, 10 %.
+    #[schemars(example = "5 %")]
+    pub until: Option<until::HalfWidth>,
     /// State of the server's memory at the start of the measured window. Unless given, `warm`, or `cold` for
     /// fixed work.
     pub start: Option<StartState>,
@@ -182,7 +186,8 @@ pub(super) struct RunTable {
     /// time, costs less. Unless given, every window has its full length.
     #[schemars(range(min = 100), example = 2000)]
     pub enough: Option<u64>,
-    /// Time limit of fixed work.
+    /// With `until`, the run ends after so long, whatever is known by then. Unless given, 40 min. With
+    /// `measure = "once"`, the time limit of a trial's fixed work.
     #[schemars(example = "1 h")]
     pub at_most: Option<DurationText>,
     /// How many times slower time passes for everything but the processor, so that the cores look that many

@@ -3,7 +3,6 @@
 //! [`Scenario::read`] returns a scenario that passed every check possible on this machine without work. Any
 //! failure is a [`Mistake`] of one sentence: file, key, bound.
 
-pub mod dilation;
 pub mod draft;
 mod experiment;
 mod file;
@@ -26,13 +25,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use spindle_load::WorkloadSpec;
 
-use crate::record::{Cell, PublishedTag, ScenarioHead, StartState};
+use crate::record::{Cell, PublishedTag, ScenarioHead, StartState, Until};
 use crate::server::replication::ReplicationSpec;
 use crate::server::{Kind, Server, Source, Trust, catalog};
 use crate::stack::StackSpec;
 use crate::stack::layout::Layout;
-use dilation::DilationRule;
 pub use fit::fill;
+pub use procedure::dilation;
+use procedure::dilation::DilationRule;
 use spindle_base::Mistake;
 pub use spindle_base::hash::content_hash;
 
@@ -100,9 +100,13 @@ pub struct Matrix {
     pub workload: Vec<String>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct RunSettings {
+    /// With `until`, the number before the first look.
     pub trials: u32,
+    /// How many trials there are changes no trial, so it is not in the hash.
+    #[serde(skip)]
+    pub until: Option<Until>,
     pub start: StartState,
     pub warm_up: Duration,
     pub settle: Duration,
@@ -116,6 +120,9 @@ pub struct RunSettings {
     pub once: bool,
     #[serde(skip_serializing_if = "DilationRule::is_none")]
     pub dilation: DilationRule,
+    /// Only the first cell, twice. Decided by the caller, never by the scenario.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub a_a: bool,
     pub seed: u64,
 }
 
@@ -204,6 +211,7 @@ impl Scenario {
             question: self.question.clone(),
             text: self.text.clone(),
             trials_per_cell: self.run.trials,
+            until: self.run.until,
             start: self.run.start,
             seed: self.run.seed,
             experiment: Some(experiment::head(self)),

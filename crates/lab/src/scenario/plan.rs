@@ -52,6 +52,20 @@ pub fn plan(scenario: &Scenario) -> Plan {
 
 /// Storage varies fastest, so that the compared cells are adjacent.
 pub(super) fn cells(scenario: &Scenario) -> Vec<Cell> {
+    let mut cells = matrix_cells(scenario);
+    if scenario.run.a_a {
+        cells.truncate(1);
+        let again = cells.iter().map(|cell| Cell {
+            name: format!("{}/again", cell.name),
+            label: format!("{}, again", cell.label),
+            ..cell.clone()
+        });
+        cells.extend(again.collect::<Vec<_>>());
+    }
+    cells
+}
+
+fn matrix_cells(scenario: &Scenario) -> Vec<Cell> {
     let matrix = &scenario.matrix;
     let mut cells = Vec::new();
     for workload in &matrix.workload {
@@ -116,24 +130,25 @@ fn mounts(
 
 fn trials(cell_count: usize, trials_per_cell: u32, seed: u64) -> Vec<PlannedTrial> {
     let mut planned = Vec::new();
-    for block in 1..=trials_per_cell {
-        // Every block has its own sequence, so a longer run begins with the blocks of the shorter one.
-        let mut random = Random::new(seed ^ u64::from(block).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        // 53 bits, so that a reader with numbers in double precision (JavaScript, jq) sees the same seed.
-        let seed = random.next_u64() >> 11;
-        let mut order: Vec<usize> = (0..cell_count).collect();
-        for last in (1..order.len()).rev() {
-            let other = (random.next_u64() % (last as u64 + 1)) as usize;
-            order.swap(last, other);
-        }
-        planned.extend(order.into_iter().map(|cell_index| PlannedTrial {
-            cell_index,
-            trial: block,
-            block,
-            seed,
-        }));
+    for number in 1..=trials_per_cell {
+        planned.extend(block(cell_count, number, seed));
     }
     planned
+}
+
+/// The block of this number, from 1. Every block has its own sequence, so a longer run begins with the blocks of
+/// the shorter one.
+pub(crate) fn block(cell_count: usize, number: u32, seed: u64) -> Vec<PlannedTrial> {
+    let mut random = Random::new(seed ^ u64::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    // 53 bits, so that a reader with numbers in double precision (JavaScript, jq) sees the same seed.
+    let seed = random.next_u64() >> 11;
+    let mut order: Vec<usize> = (0..cell_count).collect();
+    for last in (1..order.len()).rev() {
+        let other = (random.next_u64() % (last as u64 + 1)) as usize;
+        order.swap(last, other);
+    }
+    let planned = |cell_index| PlannedTrial { cell_index, trial: number, block: number, seed };
+    order.into_iter().map(planned).collect()
 }
 
 fn estimate(scenario: &Scenario, trial_count: usize) -> Estimate {

@@ -1,13 +1,16 @@
 //! The procedure of a run: the table `[run]`, and the workloads that it suits.
 
+pub mod dilation;
+pub(super) mod until;
+
 use std::time::Duration;
 
 use spindle_base::Mistake;
 use spindle_base::near;
 use spindle_base::text;
 use spindle_load::WorkloadSpec;
+use spindle_stats::looks::FEWEST_PAIRS;
 
-use super::dilation;
 use super::file::{DurationText, Measure, ScenarioFile};
 use super::{RunSettings, Scenario};
 use crate::record::{StartState, spelling};
@@ -41,11 +44,11 @@ pub(super) fn settings(file: &ScenarioFile) -> Result<RunSettings, Mistake> {
     };
     let of_kits = || file.matrix.workload.iter().filter_map(|name| file.workloads[name].warm_up()).max();
     let (key, measure) = match (run.measure, run.at_most) {
-        (Measure::For(_), Some(_)) => {
-            let message = "has no meaning unless measure = \"once\"; leave it out";
+        (Measure::For(_), Some(_)) if run.trials.is_some() => {
+            let message = "has no meaning with `trials`, unless measure = \"once\"; leave it out";
             return Err(Mistake::at("run.at_most", message));
         }
-        (Measure::For(duration), None) => ("measure", duration),
+        (Measure::For(duration), _) => ("measure", duration),
         (Measure::Once, Some(DurationText(duration))) => ("at_most", duration),
         (Measure::Once, None) => {
             let message = "is missing; measure = \"once\" needs it, so that a trial ends on slow storage too";
@@ -56,12 +59,16 @@ pub(super) fn settings(file: &ScenarioFile) -> Result<RunSettings, Mistake> {
         let message = "has no meaning with measure = \"once\", whose window ends with the work; leave it out";
         return Err(Mistake::at("run.enough", message));
     }
+    if let Some(DurationText(at_most)) = run.at_most {
+        bounded("at_most", at_most, MEASURE_MIN)?;
+    }
     let warm_up = match run.warm_up {
         None if start != StartState::Cold => Some(DurationText(of_kits().unwrap_or(measure))),
         written => written,
     };
     Ok(RunSettings {
-        trials: run.trials,
+        trials: run.trials.unwrap_or(FEWEST_PAIRS),
+        until: until::rule(run)?,
         start,
         warm_up: optional("warm_up", warm_up, start != StartState::Cold)?,
         settle: optional("settle", run.settle, start == StartState::WarmFast)?,
@@ -69,6 +76,7 @@ pub(super) fn settings(file: &ScenarioFile) -> Result<RunSettings, Mistake> {
         enough: run.enough,
         once,
         dilation: dilation::rule(run)?,
+        a_a: false,
         seed: run.seed,
     })
 }

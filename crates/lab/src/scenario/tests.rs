@@ -115,7 +115,7 @@ fn an_unknown_key_is_named_with_its_neighbour() {
 
 #[test]
 fn a_missing_key_is_named() {
-    check("trials = 3\n", "", "run.trials: is missing; for example `trials = 3`");
+    check("measure = \"30 s\"\n", "", "run.measure: is missing; for example `measure = \"30 s\"`");
 }
 
 #[test]
@@ -146,7 +146,7 @@ fn a_missing_table_is_named() {
     let text = GOOD.split("[run]").next().unwrap();
     assert_eq!(
         Scenario::parse("test", text, &BOUNDS).unwrap_err().to_string(),
-        "run: is missing; add the table `[run]` with `trials = 3`, `measure = \"30 s\"`"
+        "run: is missing; add the table `[run]` with `measure = \"30 s\"`"
     );
 }
 
@@ -231,6 +231,21 @@ fn a_database_needs_a_file_system() {
         "size = \"20 GB\"\nfile_system = \"none\"",
         "stacks.hdd.file_system: is `none`, but workload `tpcc` runs a database, which needs one",
     );
+}
+
+#[test]
+fn without_a_number_of_trials_they_are_repeated_until_the_answer_is_known() {
+    let until = |text: &str| parsed(&GOOD.replace("trials = 3", text)).run.until;
+    let rule = |half_width, at_most_s| Some(Until { half_width, at_most_s });
+    assert_eq!(until("trials = 3"), None);
+    assert_eq!(until(""), rule(0.1, 2400.0));
+    assert_eq!(until("until = \"2.5 %\"\nat_most = \"3 h\""), rule(0.025, 10_800.0));
+    let hash = |text: &str| parsed(&GOOD.replace("trials = 3", text)).hash();
+    assert_eq!(hash("trials = 3"), hash("until = \"1 %\""), "the finished trials are kept");
+    let both = "run.until: decides how many trials there are; leave out either `until` or `trials`";
+    check("trials = 3", "trials = 3\nuntil = \"5 %\"", both);
+    let range = "run.until: 0 % is out of range; it can be 0.1 % to 100 %";
+    check("trials = 3", "until = \"0 %\"", range);
 }
 
 #[test]
@@ -604,7 +619,7 @@ fn fixed_work_is_measured_once_within_a_time_limit() {
     );
     check(
         &once.replace("\"once\"", "\"30 s\""),
-        "run.at_most: has no meaning unless measure = \"once\"; leave it out",
+        "run.at_most: has no meaning with `trials`, unless measure = \"once\"; leave it out",
     );
     check(
         &once.replace("seed = ", "enough = 1000\nseed = "),

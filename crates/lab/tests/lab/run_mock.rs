@@ -153,6 +153,35 @@ fn a_window_with_enough_transactions_ends_with_its_second() {
 }
 
 #[test]
+fn without_a_number_of_trials_a_run_ends_when_it_knows_its_ratio() {
+    let text = scenario(1, GOOD, "100 ms").replace("trials = 1", "until = \"100 %\"");
+    let bench = Bench::new(&text);
+    let said = bench.run(&[], 0);
+    assert!(said.contains("until each ratio is known to within 100 %, at most 40 min in all"), "{said}");
+    let (header, trials) = bench.read();
+    // A busy machine may need more blocks, and always whole ones.
+    assert!(trials.len() >= 10 && trials.len() % 2 == 0, "{} trials", trials.len());
+    assert_eq!(header.scenario.until.unwrap().half_width, 1.0);
+    let before = fs::read(bench.records()).unwrap();
+    let said = bench.run(&[], 0);
+    assert!(said.contains("nothing left to run"), "{said}");
+    assert_eq!(fs::read(bench.records()).unwrap(), before);
+}
+
+#[test]
+fn one_cell_under_two_names_shows_what_the_method_invents() {
+    let bench = Bench::new(&scenario(1, GOOD, "100 ms"));
+    bench.run(&["--a-a"], 0);
+    let mut cells: Vec<String> = bench.trials().into_iter().map(|(cell, _)| cell).collect();
+    cells.sort_unstable();
+    assert_eq!(cells, ["a", "a/again"]);
+    let (header, _) = bench.read();
+    assert_eq!(header.cells[0].mounts, header.cells[1].mounts);
+    let refused = bench.run(&[], 2);
+    assert!(refused.contains("holds the records of another scenario"), "{refused}");
+}
+
+#[test]
 fn a_second_run_has_nothing_to_do() {
     let bench = Bench::new(&scenario(1, GOOD, "100 ms"));
     bench.run(&[], 0);

@@ -13,11 +13,11 @@ use std::collections::BTreeMap;
 use itertools::Itertools as _;
 use serde::Serialize;
 use spindle_base::Mistake;
-use spindle_stats::{CONFIDENCE, Sample, compare};
+use spindle_stats::{CONFIDENCE, Comparison, Sample, compare};
 
 use crate::record::{Cell, Metric};
 use crate::report::advice::too_few_trials;
-use crate::report::{self, Ratio, Records, dilation};
+use crate::report::{self, Ratio, Records, dilation, precision};
 use experiment::Difference;
 pub use layout::Format;
 pub use side::{Side, sides};
@@ -186,7 +186,7 @@ fn pair((left, baseline): (&Side, &Cell), (right, candidate): (&Side, &Cell), sa
         (None, _) => (None, Some(format!("{} has no measurement", baseline.name))),
         (_, None) => (None, Some(format!("{} has no measurement", candidate.name))),
         _ if differ.is_some() => (None, differ.clone()),
-        (Some(metric), _) => match compare(&baseline_samples, &candidate_samples, CONFIDENCE) {
+        (Some(metric), _) => match comparison(left, same_run, &baseline_samples, &candidate_samples) {
             Some(comparison) => (Some(Ratio::new(comparison, metric.lower_is_better)), None),
             None => (None, Some("one of them did no work".to_owned())),
         },
@@ -207,6 +207,14 @@ fn pair((left, baseline): (&Side, &Cell), (right, candidate): (&Side, &Cell), sa
         ratio,
         reason,
         notes: few.into_iter().chain(axes).collect(),
+    }
+}
+
+/// Two runs have no block in common, so the rule that ended one of them does not hold for both.
+fn comparison(side: &Side, same_run: bool, baseline: &[Sample], candidate: &[Sample]) -> Option<Comparison> {
+    match &side.records.header.scenario.until {
+        Some(until) if same_run => precision::comparison(baseline, candidate, until),
+        _ => compare(baseline, candidate, CONFIDENCE),
     }
 }
 

@@ -142,7 +142,7 @@ pub struct Failure {
 
 /// Reason why a trial does not count; `None` when it counts. A database that fails its verification yields no
 /// number.
-pub(super) fn failure(trial: &Trial) -> Option<String> {
+pub(crate) fn failure(trial: &Trial) -> Option<String> {
     if let Some(error) = &trial.error {
         return Some(error.clone());
     }

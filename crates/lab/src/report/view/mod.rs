@@ -18,7 +18,7 @@ mod warnings;
 
 use self::cell::Failure;
 pub use self::cell::{CellView, Range, Ratio};
-pub(crate) use self::cell::{measured, metric, samples, warning_names};
+pub(crate) use self::cell::{failure, measured, metric, samples, warning_names};
 use self::charts::Charts;
 pub(super) use self::latency::PROBABILITIES;
 pub use self::latency::Quantiles;
@@ -27,7 +27,7 @@ pub use self::storage::StorageView;
 pub use self::table::TrialTable;
 use self::verdict::VerdictView;
 use self::warnings::WarningView;
-use super::{Records, advice, dilation, format};
+use super::{Records, advice, dilation, format, precision};
 use crate::record::{Cell, Header, StackHead, StartState, Warning};
 use spindle_base::text::plural;
 
@@ -48,6 +48,10 @@ pub struct View {
     pub cells: Vec<CellView>,
     pub warnings: Vec<WarningView>,
     pub failures: Vec<Failure>,
+    /// A sentence of the method.
+    pub how_many_trials: String,
+    /// Of a ratio, for a sentence of the method.
+    pub which_interval: &'static str,
     /// Each mount of each cell, in a sentence.
     pub storages: Vec<String>,
     /// Explanations of the marks in the tables, as sentences.
@@ -107,6 +111,8 @@ impl View {
             lower_is_better,
             warnings: warnings::warnings(records),
             failures,
+            how_many_trials: precision::how_many_trials(records, subject(header)),
+            which_interval: precision::which_interval(records),
             storages: storage::sentences(cells.iter().flat_map(|cell| &cell.storages)),
             footnotes: footnotes(&cells, baseline_mean),
             checks: checks(records),
@@ -132,7 +138,10 @@ pub(super) fn ratio(records: &Records, baseline: &str, candidate: &str) -> Optio
         return None;
     }
     let (baseline, candidate) = (samples(records, baseline), samples(records, candidate));
-    let comparison = compare(&baseline, &candidate, CONFIDENCE)?;
+    let comparison = match &records.header.scenario.until {
+        Some(until) => precision::comparison(&baseline, &candidate, until),
+        None => compare(&baseline, &candidate, CONFIDENCE),
+    }?;
     let ratio = Ratio::new(comparison, metric.lower_is_better);
     // Too few trials show no difference, whatever the storage does.
     let is_open = !["faster", "slower"].contains(&ratio.verdict.as_str());
@@ -206,6 +215,7 @@ fn checks(records: &Records) -> Vec<CheckView> {
 fn notes(records: &Records, cells: &[CellView]) -> Vec<String> {
     let mut notes = records.notes.clone();
     notes.extend(dilation::notes(records));
+    notes.extend(precision::notes(records));
     let of_machine = records.trials.iter().flat_map(|trial| &trial.warnings).filter(|it| it.is_of_machine());
     notes.extend(of_machine.map(Warning::sentence).unique());
     let planned = records.header.scenario.trials_per_cell as usize;

@@ -117,6 +117,7 @@ fn header(shapes: &[Shape], trial_count: u32) -> Header {
                 .to_owned(),
             text: "title = \"Synthetic\"\nquestion = \"\"\"<b>not markup</b> & \"quoted\" </script>\"\"\"\n".to_owned(),
             trials_per_cell: trial_count,
+            until: None,
             start: StartState::WarmFast,
             seed: 42,
             experiment: None,

@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use spindle_base::Mistake;
 use spindle_base::dilation::Dilation;
 
-use super::Scenario;
-use super::file::RunTable;
 use crate::host::provenance::cpu_count;
+use crate::scenario::Scenario;
+use crate::scenario::file::RunTable;
 use crate::server::Source;
 
 /// The most that a run chooses by itself.
@@ -18,13 +18,13 @@ const AT_MOST: f64 = 16.0;
 /// The value of `dilation` as written.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(untagged)]
-pub(super) enum Written {
+pub(in crate::scenario) enum Written {
     Factor(f64),
     Word(Word),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-pub(super) enum Word {
+pub(in crate::scenario) enum Word {
     #[serde(rename = "as needed")]
     AsNeeded,
 }
@@ -86,7 +86,7 @@ impl DilationRule {
     }
 }
 
-pub(super) fn rule(run: &RunTable) -> Result<DilationRule, Mistake> {
+pub(in crate::scenario) fn rule(run: &RunTable) -> Result<DilationRule, Mistake> {
     if run.dilation_at_most.is_some() && run.dilation != Some(Written::Word(Word::AsNeeded)) {
         let message = "has no meaning unless dilation = \"as needed\"; leave it out";
         return Err(Mistake::at("run.dilation_at_most", message));
@@ -118,7 +118,7 @@ fn bounded(key: &str, factor: f64) -> Result<Dilation, Mistake> {
 }
 
 /// Checks that everything in the trials can be dilated.
-pub(super) fn check(scenario: &Scenario) -> Result<(), Mistake> {
+pub(in crate::scenario) fn check(scenario: &Scenario) -> Result<(), Mistake> {
     if scenario.run.dilation.is_none() {
         return Ok(());
     }

@@ -18,13 +18,13 @@ const QUEUE_DEPTH: u64 = 16;
 const REQUESTS: u64 = 20_000;
 
 #[derive(Debug, Clone, PartialEq)]
-pub struct Figures {
+pub(super) struct Figures {
     pub read_latency_ms: f64,
     pub reads_per_s: f64,
     pub commits_per_s: f64,
 }
 
-pub fn figures(stack: &StackSpec, data_bytes: u64, seed: u64) -> Figures {
+pub(super) fn figures(stack: &StackSpec, data_bytes: u64, seed: u64) -> Figures {
     let span_bytes = data_bytes.clamp(READ_BYTES, stack.size_bytes());
     let run = |workload: ClosedLoop| -> Measured {
         let workload = ClosedLoop { span_bytes, request_count: REQUESTS, seed, ..workload };
@@ -46,7 +46,7 @@ pub fn figures(stack: &StackSpec, data_bytes: u64, seed: u64) -> Figures {
     }
 }
 
-pub fn table(scenario: &Scenario) -> String {
+pub(super) fn table(scenario: &Scenario) -> String {
     let seed = scenario.run.seed;
     let (stacks, real): (Vec<&str>, Vec<&str>) =
         scenario.stacks_in_use().into_iter().partition(|name| scenario.stacks[*name].real().is_none());

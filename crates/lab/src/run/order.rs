@@ -1,0 +1,173 @@
+//! Which trials come next. With `trials` they are those of the plan. With `until` the trials so far decide,
+//! block by block, so that a run that goes on after an interruption takes the same way.
+
+use std::collections::BTreeSet;
+use std::time::Instant;
+
+use crate::record::{Trial, Until};
+use crate::report::{Group, Records, groups};
+use crate::scenario::plan::{Plan, PlannedTrial, block};
+
+pub(super) struct Order<'a> {
+    plan: &'a Plan,
+    until: Option<Until>,
+    seed: u64,
+    began: Instant,
+    /// Time of the trials of earlier runs.
+    kept_s: f64,
+    /// The block that is under way.
+    block: u32,
+}
+
+impl<'a> Order<'a> {
+    /// Begins the time of `until`.
+    pub(super) fn new(plan: &'a Plan, until: Option<Until>, kept: &Records) -> Order<'a> {
+        let kept_s = kept.trials.iter().map(Trial::real_s).sum();
+        let seed = kept.header.scenario.seed;
+        Order { plan, until, seed, began: Instant::now(), kept_s, block: 1 }
+    }
+
+    /// The trials to run before the next look at the records; none at the end.
+    pub(super) fn next(&mut self, records: &Records) -> Vec<PlannedTrial> {
+        let done: BTreeSet<(&str, u32)> =
+            records.trials.iter().map(|trial| (trial.cell.as_str(), trial.trial)).collect();
+        let is_left = |planned: &PlannedTrial| {
+            !done.contains(&(self.plan.cells[planned.cell_index].name.as_str(), planned.trial))
+        };
+        let Some(until) = self.until else {
+            return self.plan.trials.iter().copied().filter(is_left).collect();
+        };
+        loop {
+            let groups = groups(records, &until, self.block - 1);
+            let active: BTreeSet<usize> = groups.iter().flat_map(Group::next_block).collect();
+            if active.is_empty() {
+                return Vec::new();
+            }
+            let of_block = block(self.plan.cells.len(), self.block, self.seed);
+            let left: Vec<PlannedTrial> = of_block
+                .into_iter()
+                .filter(|planned| active.contains(&planned.cell_index) && is_left(planned))
+                .collect();
+            if !left.is_empty() {
+                return self.in_time(&left, &groups, records, &until);
+            }
+            self.block += 1;
+        }
+    }
+
+    /// What of a block ends in time: all of it, or else the pair that helps most.
+    fn in_time(
+        &self,
+        block: &[PlannedTrial],
+        groups: &[Group],
+        records: &Records,
+        until: &Until,
+    ) -> Vec<PlannedTrial> {
+        let left_s = until.at_most_s - self.spent_s(records);
+        let fits = |planned: &[PlannedTrial]| {
+            let cells = planned.iter().map(|planned| &self.plan.cells[planned.cell_index].name);
+            cells.map(|cell| records.mean_real_s(cell).unwrap_or_default()).sum::<f64>() <= left_s
+        };
+        // A run that has measured nothing has no answer at all.
+        if self.block == 1 || fits(block) {
+            return block.to_vec();
+        }
+        let pairs = groups.iter().filter_map(|group| Some((group.baseline?, group.helps_most()?)));
+        let is_of = |planned: &&PlannedTrial, (baseline, candidate): (usize, usize)| {
+            [baseline, candidate].contains(&planned.cell_index)
+        };
+        let mut pairs = pairs
+            .map(|pair| block.iter().filter(|planned| is_of(planned, pair)).copied().collect::<Vec<_>>());
+        pairs.find(|pair| !pair.is_empty() && fits(pair)).unwrap_or_default()
+    }
+
+    /// Of all runs so far. That of this one includes its loads and pilots.
+    fn spent_s(&self, records: &Records) -> f64 {
+        let trials_s: f64 = records.trials.iter().map(Trial::real_s).sum();
+        trials_s.max(self.kept_s + self.began.elapsed().as_secs_f64())
+    }
+
+    /// Trials that are still to come, predicted after a look at the records. `None` if that cannot be said.
+    pub(super) fn trials_left(&self, records: &Records) -> Option<u32> {
+        let groups = groups(records, &self.until?, u32::MAX);
+        groups.iter().map(Group::trials_left).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::precision_tests::{UNTIL, add, records};
+    use crate::scenario::plan::Estimate;
+    use std::time::Duration;
+
+    /// Noise of trials, as factors that repeat.
+    const QUIET: &[f64] = &[1.0, 1.01, 0.99];
+    const LOUD: &[f64] = &[1.0, 1.3, 0.8, 1.2, 0.75];
+
+    fn plan(records: &Records) -> Plan {
+        let estimate = Estimate { load: Duration::ZERO, per_trial: Duration::ZERO, total: Duration::ZERO };
+        Plan { cells: records.header.cells.clone(), trials: Vec::new(), estimate }
+    }
+
+    /// Runs until the end or so many looks; returns the cell and block of each trial.
+    fn go(records: &mut Records, until: Until, noise: &[&[f64]], looks: usize) -> Vec<(usize, u32)> {
+        let plan = plan(records);
+        let mut order = Order::new(&plan, Some(until), records);
+        let mut run = Vec::new();
+        for _ in 0..looks {
+            let left = order.next(records);
+            if left.is_empty() {
+                break;
+            }
+            for planned in left {
+                let factors = noise[planned.cell_index];
+                let value = 100.0 * factors[planned.block as usize % factors.len()];
+                add(records, planned.cell_index, planned.block, Some(value));
+                run.push((planned.cell_index, planned.block));
+            }
+        }
+        run
+    }
+
+    fn count(run: &[(usize, u32)], cell: usize) -> usize {
+        run.iter().filter(|(index, _)| *index == cell).count()
+    }
+
+    #[test]
+    fn a_quiet_cell_gets_few_trials_and_a_loud_one_as_many_as_it_needs() {
+        let run = go(&mut records(3), UNTIL, &[QUIET, QUIET, LOUD], 200);
+        assert_eq!(count(&run, 1), 5);
+        assert!(count(&run, 2) > 20, "{}", count(&run, 2));
+        assert_eq!(count(&run, 0), count(&run, 2), "the first cell belongs to every block");
+    }
+
+    #[test]
+    fn a_run_that_goes_on_takes_the_way_of_one_that_was_not_interrupted() {
+        let (mut whole, mut parts) = (records(3), records(3));
+        let noise = [QUIET, QUIET, LOUD];
+        let expect = go(&mut whole, UNTIL, &noise, 12);
+        let mut run = go(&mut parts, UNTIL, &noise, 7);
+        // Killed in the middle of a block.
+        parts.trials.pop();
+        let lost = run.pop().unwrap();
+        let rest = go(&mut parts, UNTIL, &noise, 6);
+        assert_eq!(rest[0], lost);
+        run.extend(rest);
+        assert_eq!(run, expect);
+    }
+
+    #[test]
+    fn a_run_ends_in_time_and_its_last_pair_is_the_one_that_helps_most() {
+        // A trial takes ten seconds. Five blocks of three cells take 150 s; another block would take 30 s.
+        let run = |at_most_s| go(&mut records(3), Until { at_most_s, ..UNTIL }, &[QUIET, LOUD, LOUD], 200);
+        let five = run(155.0);
+        assert_eq!(five.len(), 15);
+        let and_a_pair = run(175.0);
+        assert_eq!(and_a_pair[..15], five);
+        assert_eq!(and_a_pair.len(), 17);
+        assert_eq!(count(&and_a_pair, 0), 6);
+        // The first block is run in any case.
+        assert_eq!(run(1.0).len(), 3);
+    }
+}
