@@ -18,7 +18,7 @@ pub(crate) use html::{filled, script_safe};
 pub(crate) use markdown::escaped;
 pub(crate) use text::wrapped;
 pub use view::{CellView, Quantiles, Range, Ratio, StorageView, TrialTable, View};
-pub(crate) use view::{measured, metric, samples, warning_names};
+pub(crate) use view::{bottleneck_name, measured, metric, rounded, samples, warning_names};
 
 /// How a report is laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]

@@ -34,6 +34,7 @@ use crate::scenario::dilation::DilationRule;
 use crate::scenario::plan::{Plan, PlannedTrial};
 use crate::server::Instance;
 use crate::volume::{self, mounts::Mounts};
+use crate::watch::Publisher;
 use data_set::DataSets;
 pub(crate) use data_set::SNAPSHOTS;
 use pilot::Pilots;
@@ -104,7 +105,10 @@ pub fn run(scenario: &Scenario, plan: &Plan, options: &Options, interrupt: &Inte
         plan.estimate.load,
     );
     introduce(scenario, plan, left.len(), records.path(), &progress);
-    let other_runs = if left.is_empty() { OtherRuns::default() } else { announce(scenario, &progress) };
+    let (other_runs, publisher) = match left.is_empty() {
+        true => (OtherRuns::default(), Publisher::default()),
+        false => announce(scenario, records.path(), &mut progress),
+    };
     drop(turn);
 
     let pilot_scenario = pilot::scenario(scenario);
@@ -118,6 +122,7 @@ pub fn run(scenario: &Scenario, plan: &Plan, options: &Options, interrupt: &Inte
         work_directory: work_directory.path(),
         interrupt,
         other_runs: &other_runs,
+        publisher: &publisher,
         dilation,
     };
     let mut pilots = kept_pilots(&kept);
@@ -140,6 +145,7 @@ pub fn run(scenario: &Scenario, plan: &Plan, options: &Options, interrupt: &Inte
         records.append(&trial)?;
         progress.trial_finished(&line(&trial));
     }
+    publisher.end();
     Ok(Outcome { records: records.path().to_owned(), trials_run: left.len(), trials_failed })
 }
 
@@ -155,21 +161,28 @@ fn kept_pilots(kept: &[Trial]) -> Pilots {
     with_pilot.map(|trial| (trial.cell.clone(), trial.pilot.clone())).collect()
 }
 
-/// Announces this run to others, and tells the user of those that go on already.
-fn announce(scenario: &Scenario, progress: &Progress) -> OtherRuns {
-    match OtherRuns::announce(RunHead::own(&scenario.title)) {
-        Ok(other_runs) => {
-            for run in other_runs.look() {
-                let words = phases::other_run(&run);
-                progress.say(&format!("{words}; with --wait, a run begins after the others"));
-            }
-            other_runs
-        }
+/// Announces this run to others, publishes its state, and tells the user of the runs that go on already.
+fn announce(scenario: &Scenario, records: &Path, progress: &mut Progress) -> (OtherRuns, Publisher) {
+    let head = RunHead::own(&scenario.title, &scenario.name);
+    let other_runs = match OtherRuns::announce(head.clone()) {
+        Ok(other_runs) => other_runs,
         Err(error) => {
             progress.say(&format!("warning: runs beside this one will not be noticed: {error:#}"));
-            OtherRuns::default()
+            return (OtherRuns::default(), Publisher::default());
         }
+    };
+    for run in other_runs.look() {
+        let words = phases::other_run(&run);
+        progress.say(&format!("{words}; with --wait, a run begins after the others"));
     }
+    let publisher = Publisher::open(&head, &records_file::page_path(records), progress.standing())
+        .unwrap_or_else(|error| {
+            progress.say(&format!("warning: `spindle watch` will not see this run: {error:#}"));
+            Publisher::default()
+        });
+    let ours = publisher.clone();
+    progress.listen(move |standing| ours.standing(standing));
+    (other_runs, publisher)
 }
 
 /// Says for whom it waits, and for how long so far.
