@@ -151,6 +151,7 @@ impl Disk {
             !set.as_ref().is_err_and(|error| error.to_string() == BUSY)
         });
         set.map_err(|error| self.death().unwrap_or(error))?;
+        set_throttle(&self.device, dilation)?;
         self.mount.as_deref().map_or(Ok(()), |at| self.formatting.set_dilation(at, dilation))
     }
 
@@ -319,12 +320,33 @@ fn death(emulator: &mut Child, log: &Path) -> Option<anyhow::Error> {
 fn tell_kernel(device: &Path, options: &DiskOptions) -> Result<()> {
     tell_queue(device, "rq_affinity", "2")?;
     tell_queue(device, "rotational", if options.rotational { "1" } else { "0" })?;
-    tell_queue(device, "write_cache", if options.volatile_cache { "write back" } else { "write through" })
+    tell_queue(device, "write_cache", if options.volatile_cache { "write back" } else { "write through" })?;
+    set_throttle(device, options.serve.dilation)
+}
+
+/// The kernel holds back the write-back of the page cache while reads take longer than this (wbt_lat_usec in
+/// Documentation/ABI/stable/sysfs-block). Sets its own default for a drive that does or does not rotate, in
+/// dilated time; a loop device keeps that of its first user. A kernel without this throttle has no such
+/// attribute.
+fn set_throttle(device: &Path, dilation: Dilation) -> Result<()> {
+    const ATTRIBUTE: &str = "wbt_lat_usec";
+    let path = queue_directory(device).join(ATTRIBUTE);
+    if !path.exists() {
+        return Ok(());
+    }
+    tell_queue(device, ATTRIBUTE, "-1")?;
+    let text = fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
+    let default_us = text.trim().parse().with_context(|| format!("reading {}", path.display()))?;
+    let real = dilation.real(Duration::from_micros(default_us));
+    tell_queue(device, ATTRIBUTE, &real.as_micros().to_string())
+}
+
+fn queue_directory(device: &Path) -> PathBuf {
+    Path::new("/sys/block").join(device.file_name().unwrap_or_default()).join("queue")
 }
 
 fn tell_queue(device: &Path, attribute: &str, value: &str) -> Result<()> {
-    let queue = Path::new("/sys/block").join(device.file_name().unwrap_or_default()).join("queue");
-    let path = queue.join(attribute);
+    let path = queue_directory(device).join(attribute);
     fs::write(&path, value).with_context(|| format!("setting {}", path.display()))
 }
 
@@ -453,10 +475,12 @@ fn detach(name: &str, device: &Path) -> Result<()> {
     run("losetup", &["--detach", &device.to_string_lossy()]).map(drop)
 }
 
-/// Restores the default. The kernel would keep the setting for the next user of this loop device, whose FLUSH
+/// Restores the defaults. The kernel would keep the settings for the next user of this loop device, whose FLUSH
 /// would do nothing.
 fn tell_default(device: &Path) {
     let _ = tell_queue(device, "write_cache", "write back");
+    let _ = tell_queue(device, "rotational", "0");
+    let _ = set_throttle(device, Dilation::NONE);
 }
 
 /// Removes the FUSE file and the state directory. A loop device still in use then has another path for its

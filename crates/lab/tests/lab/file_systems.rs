@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::emulated_support::{Bench, tool, write_cache};
+use crate::emulated_support::{Bench, queue_attribute, tool};
 use crate::{in_check_all, skip};
 use spindle_base::dilation::Dilation;
 use spindle_lab::stack::{StackFile, StackSpec};
@@ -43,6 +43,7 @@ fn file_systems_are_made_and_mounted_as_asked() {
     xfs_is_told_of_stripes_when_it_is_mounted(&bench);
     ext4_knows_stripes_and_does_without_barriers(&bench);
     ext4_commits_less_often_on_a_disk_that_is_dilated_later(&bench);
+    the_page_cache_is_held_back_in_dilated_time(&bench);
     btrfs_starts_from_one_snapshot_again_and_again(&bench);
     a_snapshot_has_what_another_mount_namespace_kept_from_being_written(&bench);
     loop_devices_are_given_back_as_they_were(&bench);
@@ -98,6 +99,17 @@ fn ext4_commits_less_often_on_a_disk_that_is_dilated_later(bench: &Bench) {
     disk.down().unwrap();
 }
 
+/// The kernel's default for an SSD is 2 ms. A kernel without this throttle has no such attribute.
+fn the_page_cache_is_held_back_in_dilated_time(bench: &Bench) {
+    let mut disk = up(bench, "", None);
+    let throttle = queue_attribute(&disk.device, "wbt_lat_usec");
+    for (k, us) in [(1.0, "2000\n"), (4.0, "8000\n")] {
+        disk.set_dilation(Dilation::new(k).unwrap()).unwrap();
+        assert!(!throttle.exists() || fs::read_to_string(&throttle).unwrap() == us);
+    }
+    disk.down().unwrap();
+}
+
 /// Another mount namespace has a copy of our mount. While the copy is there, unmounting ours writes nothing
 /// back.
 fn a_snapshot_has_what_another_mount_namespace_kept_from_being_written(bench: &Bench) {
@@ -121,7 +133,7 @@ fn loop_devices_are_given_back_as_they_were(bench: &Bench) {
     let file =
         StackFile::parse("stack", "[stacks.disk]\nprofile = \"iodrive-160\"\nsize = \"1 GiB\"\n").unwrap();
     let disk = bring_up(bench, &file.resolve("stack", "disk").unwrap(), None);
-    let write_cache = write_cache(disk.device.to_str().unwrap());
+    let write_cache = queue_attribute(&disk.device, "write_cache");
     assert_eq!(fs::read_to_string(&write_cache).unwrap(), "write through\n");
     disk.down().unwrap();
     let after = fs::read_to_string(&write_cache).unwrap();

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::emulated_support::{
-    Bench, SmallDisk, kill, measured_tpcc, scenario as changed, tool, write_cache,
+    Bench, SmallDisk, kill, measured_tpcc, queue_attribute, scenario as changed, tool,
 };
 use crate::server_support::{class_directories, directory, file_names, installed, instance, start};
 use crate::{PATIENCE, in_check_all, wait_until};
@@ -45,7 +45,7 @@ impl OwnDevice {
         File::create(&file).unwrap().set_len(2 << 30).unwrap();
         let device = tool("losetup", &["--find", "--show", file.to_str().unwrap()]).trim().to_owned();
         // A drive with a volatile cache, whatever its number was used for before.
-        fs::write(write_cache(&device), "write back").unwrap();
+        fs::write(queue_attribute(Path::new(&device), "write_cache"), "write back").unwrap();
         OwnDevice { device }
     }
 }

@@ -403,8 +403,8 @@ pub(crate) fn tool(program: &str, arguments: &[&str]) -> String {
 }
 
 /// Where the kernel says whether a block device has a volatile cache.
-pub(crate) fn write_cache(device: &str) -> PathBuf {
-    Path::new("/sys/block").join(Path::new(device).file_name().unwrap()).join("queue/write_cache")
+pub(crate) fn queue_attribute(device: &Path, attribute: &str) -> PathBuf {
+    Path::new("/sys/block").join(device.file_name().unwrap()).join("queue").join(attribute)
 }
 
 /// The emulator whose state is in this directory. Its file has the process id, then the time of its start.
