@@ -31,20 +31,32 @@ pub struct WatchArguments {
 pub fn run(arguments: &WatchArguments) -> Result<()> {
     let head = choose(other_runs::all()?, arguments.run.as_deref())?;
     let interrupt = Interrupt::listen()?;
-    let followed = Followed::connect(&head)?;
-    let ending = if arguments.lines || !can_draw() {
-        line::show(&followed, &interrupt, &mut |line| print(&format!("{line}\n")))?
-    } else {
-        let paint = if allows_colour() { Paint::Coloured } else { Paint::Plain };
-        screen::show(&followed, &interrupt, paint)?
-    };
-    match ending {
-        Ending::Left => Ok(()),
-        Ending::Over(Some(last)) => {
-            print(&line::last_words(&last, wait_for_report(&head, &last, &interrupt)?))
+    let mut last: Option<Box<State>> = None;
+    // A run gives up who does not read, such as a watch that was stopped for a while.
+    let mut followed = Followed::connect(&head);
+    while let Ok(connected) = &followed {
+        let Ending::Over(state) = show(arguments, connected, &interrupt)? else { return Ok(()) };
+        let has_told = state.is_some();
+        last = state.or(last);
+        let is_over = last.as_ref().is_none_or(|last| last.is_over);
+        if is_over || !has_told || !head.is_alive() {
+            break;
         }
-        Ending::Over(None) => print("the run ended before it told anything\n"),
+        followed = Followed::connect(&head);
     }
+    match (last, followed) {
+        (Some(last), _) => print(&line::last_words(&last, wait_for_report(&head, &last, &interrupt)?)),
+        (None, Ok(_)) => print("the run has ended, or too many watch it already\n"),
+        (None, Err(error)) => Err(error),
+    }
+}
+
+fn show(arguments: &WatchArguments, followed: &Followed, interrupt: &Interrupt) -> Result<Ending> {
+    if arguments.lines || !can_draw() {
+        return line::show(followed, interrupt, &mut |line| print(&format!("{line}\n")));
+    }
+    let paint = if allows_colour() { Paint::Coloured } else { Paint::Plain };
+    screen::show(followed, interrupt, paint)
 }
 
 /// A screen needs keys and an answering terminal.

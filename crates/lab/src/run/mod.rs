@@ -105,10 +105,7 @@ pub fn run(scenario: &Scenario, plan: &Plan, options: &Options, interrupt: &Inte
         plan.estimate.load,
     );
     introduce(scenario, plan, left.len(), records.path(), &progress);
-    let (other_runs, publisher) = match left.is_empty() {
-        true => (OtherRuns::default(), Publisher::default()),
-        false => announce(scenario, records.path(), &mut progress),
-    };
+    let (other_runs, publisher) = announce(scenario, left.len(), records.path(), &mut progress);
     drop(turn);
 
     let pilot_scenario = pilot::scenario(scenario);
@@ -161,8 +158,17 @@ fn kept_pilots(kept: &[Trial]) -> Pilots {
     with_pilot.map(|trial| (trial.cell.clone(), trial.pilot.clone())).collect()
 }
 
-/// Announces this run to others, publishes its state, and tells the user of the runs that go on already.
-fn announce(scenario: &Scenario, records: &Path, progress: &mut Progress) -> (OtherRuns, Publisher) {
+/// Announces a run with trials left to others, publishes its state, and tells the user of the runs that go on
+/// already.
+fn announce(
+    scenario: &Scenario,
+    left: usize,
+    records: &Path,
+    progress: &mut Progress,
+) -> (OtherRuns, Publisher) {
+    if left == 0 {
+        return (OtherRuns::default(), Publisher::default());
+    }
     let head = RunHead::own(&scenario.title, &scenario.name);
     let other_runs = match OtherRuns::announce(head.clone()) {
         Ok(other_runs) => other_runs,

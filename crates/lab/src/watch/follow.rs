@@ -3,7 +3,7 @@
 
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::net::UnixStream;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -18,6 +18,8 @@ use crate::host::other_runs::RunHead;
 
 /// A longer line is no state.
 const LINE_BYTES_MOST: u64 = 16 << 20;
+/// States that wait for a terminal that does not show them. The run gives a follower up that reads no more.
+const WAITING_MOST: usize = 8;
 /// A run opens its socket just after it has announced itself.
 const CONNECT_PATIENCE: Duration = Duration::from_secs(2);
 const POLL: Duration = Duration::from_millis(50);
@@ -79,7 +81,7 @@ impl Followed {
     }
 
     pub(super) fn over(stream: UnixStream) -> Followed {
-        let (sender, states) = channel();
+        let (sender, states) = sync_channel(WAITING_MOST);
         thread::spawn(move || {
             let mut reader = BufReader::new(stream);
             while let Some(state) = read(&mut reader).transpose() {
