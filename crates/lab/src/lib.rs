@@ -20,6 +20,8 @@ pub mod scenario;
 
 pub mod observe;
 
+pub mod watch;
+
 pub mod run;
 
 pub mod bench;

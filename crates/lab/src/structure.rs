@@ -31,6 +31,7 @@ const ROOMS: [(&str, &[&str]); 2] = [
             "volume",
             "scenario",
             "observe",
+            "watch",
             "run",
             "bench",
             "published",

@@ -6,7 +6,9 @@ use std::process::ExitCode;
 use anyhow::{Error, Result};
 use clap::{Parser, Subcommand};
 
-use crate::cmd::{clean, compare, disk, docs, doctor, load, new, plan, published, report, run, server};
+use crate::cmd::{
+    clean, compare, disk, docs, doctor, load, new, plan, published, report, run, server, watch,
+};
 use crate::host::interrupt::Interrupted;
 use spindle_base::Mistake;
 use spindle_base::passwords;
@@ -26,6 +28,11 @@ enum Command {
     New(new::NewArguments),
     /// Run a scenario. A run that was stopped continues where it stopped.
     Run(run::RunArguments),
+    /// Show the run that goes on in another terminal: progress, throughput, latency, storage, cores.
+    ///
+    /// Without a name it is the newest run of this machine. `q` or Ctrl-C leaves, and the run goes on. A
+    /// terminal shows a screen; elsewhere a line every five seconds does.
+    Watch(watch::WatchArguments),
     /// Show the cells of a scenario and an estimate of the time.
     Plan(plan::PlanArguments),
     /// Print the report of a records file.
@@ -77,6 +84,7 @@ impl Cli {
         match self.command {
             Command::New(arguments) => new::run(&arguments).map(done),
             Command::Run(arguments) => run::run(&arguments),
+            Command::Watch(arguments) => watch::run(&arguments).map(done),
             Command::Plan(arguments) => plan::run(&arguments).map(done),
             Command::Report(arguments) => report::run(&arguments).map(done),
             Command::Compare(arguments) => compare::run(&arguments).map(done),

@@ -1,5 +1,6 @@
 //! `spindle disk`: an emulated disk for any use.
 
+mod alignment;
 mod bench;
 mod clone;
 mod dilation;
@@ -18,13 +19,13 @@ use spindle_model::{Ageing, LayerParameters as _};
 use spindle_mount::control::Command as ControlCommand;
 use spindle_mount::{DiskOptions, disk, serve};
 
-use super::alignment::{self, AlignmentArguments};
 use super::output::{print, print_answer};
 use crate::bench::reference::{self, Reference};
 use crate::bench::validate;
 use crate::host::interrupt::Interrupt;
 use crate::stack::StackSpec;
 use crate::volume::emulated;
+use alignment::AlignmentArguments;
 use spindle_base::Mistake;
 
 const VALIDATE_SEED: u64 = 1;

@@ -1,6 +1,5 @@
 //! Sub-commands: one file each, arguments and a `run` function.
 
-pub mod alignment;
 pub mod clean;
 pub mod cli;
 pub mod compare;
@@ -15,3 +14,4 @@ pub mod published;
 pub mod report;
 pub mod run;
 pub mod server;
+pub mod watch;

@@ -1,7 +1,8 @@
-//! This machine and its user: signals, waits, other runs, progress, private directories, provenance.
+//! This machine and its user: signals, waits, other runs and what they say, progress, private directories, provenance.
 //!
 //! The module is independent of disks, servers, workloads and records.
 
+pub mod broadcast;
 pub mod control_group;
 pub mod interrupt;
 pub mod other_runs;

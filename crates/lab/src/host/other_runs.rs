@@ -27,6 +27,8 @@ use super::interrupt::Interrupt;
 const DIRECTORY_VARIABLE: &str = "SPINDLE_LOCK_DIRECTORY";
 const DIRECTORY: &str = "/tmp/spindle-runs";
 const SUFFIX: &str = ".run";
+/// Of the socket over which a run says how it goes on.
+const SOCKET_SUFFIX: &str = ".live";
 /// Held by the waiting run that begins next.
 const TURN: &str = "turn";
 const POLL: Duration = Duration::from_millis(100);
@@ -42,16 +44,20 @@ pub struct RunHead {
     pub title: String,
     /// Seconds of the Unix epoch.
     pub begun_at_s: u64,
+    /// Name of the scenario; empty in earlier versions.
+    #[serde(default)]
+    pub name: String,
 }
 
 impl RunHead {
-    pub fn own(title: &str) -> RunHead {
+    pub fn own(title: &str, name: &str) -> RunHead {
         let process_id = std::process::id();
         RunHead {
             process_id,
             started_at_ticks: proc::started_at_ticks(process_id).unwrap_or_default(),
             title: passwords::masked(title),
             begun_at_s: now_s(),
+            name: name.to_owned(),
         }
     }
 
@@ -62,9 +68,24 @@ impl RunHead {
         format!("`{title}` (process {}, for {})", self.process_id, text::duration(since))
     }
 
+    /// The place of the run's socket, beside its announcement ([`super::broadcast`]).
+    pub fn socket(&self) -> PathBuf {
+        directory().join(socket_name(&self.file_name()))
+    }
+
+    /// Whether the process of the run is alive.
+    pub fn is_alive(&self) -> bool {
+        proc::started_at_ticks(self.process_id) == Some(self.started_at_ticks)
+    }
+
     fn file_name(&self) -> String {
         format!("{}-{}{SUFFIX}", self.process_id, self.started_at_ticks)
     }
+}
+
+/// The name of a run's socket, by that of its announcement.
+fn socket_name(file_name: &str) -> String {
+    format!("{}{SOCKET_SUFFIX}", file_name.trim_end_matches(SUFFIX))
 }
 
 fn now_s() -> u64 {
@@ -255,6 +276,7 @@ impl Place {
             let Ok(file) = rustix::fs::openat(&self.directory, name, flags, Mode::empty()) else { continue };
             if is_locked(&file, FlockOperation::NonBlockingLockShared).unwrap_or(true) {
                 self.remove(name);
+                self.remove(&socket_name(name));
                 continue;
             }
             let mut content = String::new();
@@ -275,7 +297,7 @@ mod tests {
     use super::*;
 
     fn head(number: u32) -> RunHead {
-        RunHead { process_id: number, title: format!("Run {number}"), ..RunHead::own("") }
+        RunHead { process_id: number, title: format!("Run {number}"), ..RunHead::own("", "") }
     }
 
     fn place(directory: &Path) -> Place {
@@ -308,6 +330,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let place = place(directory.path());
         drop(place.announce(&head(1)).unwrap());
+        fs::write(directory.path().join(socket_name(&head(1).file_name())), "").unwrap();
         assert!(place.runs().unwrap().is_empty());
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
     }

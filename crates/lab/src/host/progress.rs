@@ -1,12 +1,46 @@
 //! Progress of a run: a bar with the time left on a terminal, plain lines elsewhere. All output goes to
 //! standard error.
 
+use std::fmt::{self, Debug, Formatter};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
+use serde::{Deserialize, Serialize};
 
 use spindle_base::passwords;
 use spindle_base::text;
+
+/// The progress of a run at one moment, for other programs.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Standing {
+    pub trials_done: u64,
+    pub trials_total: u64,
+    /// Real time.
+    pub left_s: f64,
+    pub activity: String,
+    /// The line about the last trial.
+    pub last_result: Option<String>,
+}
+
+impl Standing {
+    /// `about 4 min 30 s left`.
+    pub fn left_words(&self) -> String {
+        // An estimate does not need single seconds.
+        let step = if self.left_s < 60.0 { 5.0 } else { 30.0 };
+        let rounded = (self.left_s / step).ceil() * step;
+        format!("about {} left", text::duration(Duration::from_secs_f64(rounded)))
+    }
+}
+
+/// Gets the standing of a run whenever it may have changed.
+#[derive(Default)]
+struct Listener(Option<Box<dyn Fn(Standing)>>);
+
+impl Debug for Listener {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        formatter.write_str(if self.0.is_some() { "Listener" } else { "None" })
+    }
+}
 
 #[derive(Debug)]
 pub struct Progress {
@@ -20,6 +54,8 @@ pub struct Progress {
     /// The plan's estimate of the remaining loads.
     loads_left: Duration,
     activity: String,
+    last_result: Option<String>,
+    listener: Listener,
 }
 
 impl Progress {
@@ -37,6 +73,30 @@ impl Progress {
             trial_started: None,
             loads_left: loads,
             activity: String::new(),
+            last_result: None,
+            listener: Listener::default(),
+        }
+    }
+
+    /// Tells the listener the present standing, and each later one.
+    pub fn listen(&mut self, listener: impl Fn(Standing) + 'static) {
+        self.listener = Listener(Some(Box::new(listener)));
+        self.tell();
+    }
+
+    fn tell(&self) {
+        if let Some(listener) = &self.listener.0 {
+            listener(self.standing());
+        }
+    }
+
+    pub fn standing(&self) -> Standing {
+        Standing {
+            trials_done: self.bar.position(),
+            trials_total: self.bar.length().unwrap_or_default(),
+            left_s: self.left().as_secs_f64(),
+            activity: self.activity.clone(),
+            last_result: self.last_result.clone(),
         }
     }
 
@@ -54,6 +114,7 @@ impl Progress {
     /// Updates the time left; called about once a second.
     pub fn tick(&self) {
         self.bar.set_message(format!("{}; {}", self.activity, self.left_text()));
+        self.tell();
     }
 
     /// Sets how many trials are still to come.
@@ -75,6 +136,8 @@ impl Progress {
             self.trials_timed += 1;
         }
         self.bar.inc(1);
+        self.last_result = Some(shown(line));
+        self.tell();
         let left = if self.trials_left() > 0 && self.bar.is_hidden() {
             format!("; {}", self.left_text())
         } else {
@@ -99,11 +162,7 @@ impl Progress {
     }
 
     fn left_text(&self) -> String {
-        let seconds = self.left().as_secs_f64();
-        // An estimate does not need single seconds.
-        let step = if seconds < 60.0 { 5.0 } else { 30.0 };
-        let rounded = (seconds / step).ceil() * step;
-        format!("about {} left", text::duration(Duration::from_secs_f64(rounded)))
+        self.standing().left_words()
     }
 }
 

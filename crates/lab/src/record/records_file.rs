@@ -117,6 +117,11 @@ pub(crate) fn check_directory(directory: &Path) -> Result<()> {
     }
 }
 
+/// The place of the page.
+pub(crate) fn page_path(records: &Path) -> PathBuf {
+    records.with_file_name(PAGE_NAME)
+}
+
 /// Writes the page next to the records.
 pub(crate) fn write_page(records: &Path, page: &str) -> Result<PathBuf> {
     let directory = records.parent().context("records are in a directory")?;

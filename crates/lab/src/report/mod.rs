@@ -22,7 +22,7 @@ pub(crate) use precision::tests as precision_tests;
 pub(crate) use precision::{Group, groups};
 pub(crate) use text::wrapped;
 pub use view::{CellView, Quantiles, Range, Ratio, StorageView, TrialTable, View};
-pub(crate) use view::{measured, metric, samples, warning_names};
+pub(crate) use view::{bottleneck_name, measured, metric, rounded, samples, warning_names};
 
 /// How a report is laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]

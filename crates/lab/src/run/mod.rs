@@ -35,6 +35,7 @@ use crate::scenario::dilation::DilationRule;
 use crate::scenario::plan::{Plan, PlannedTrial};
 use crate::server::Instance;
 use crate::volume::{self, mounts::Mounts};
+use crate::watch::Publisher;
 use data_set::DataSets;
 pub(crate) use data_set::SNAPSHOTS;
 use order::Order;
@@ -103,7 +104,7 @@ pub fn run(scenario: &Scenario, plan: &Plan, options: &Options, interrupt: &Inte
     let mut progress =
         Progress::new(kept_count + left.len(), kept_count, plan.estimate.per_trial, plan.estimate.load);
     introduce(scenario, plan, kept_count, left.len(), records.path(), &progress);
-    let other_runs = if left.is_empty() { OtherRuns::default() } else { announce(scenario, &progress) };
+    let (other_runs, publisher) = announce(scenario, left.len(), records.path(), &mut progress);
     drop(turn);
 
     let pilot_scenario = pilot::scenario(scenario);
@@ -117,6 +118,7 @@ pub fn run(scenario: &Scenario, plan: &Plan, options: &Options, interrupt: &Inte
         work_directory: work_directory.path(),
         interrupt,
         other_runs: &other_runs,
+        publisher: &publisher,
         dilation,
     };
     let mut pilots = kept_pilots(&so_far.trials);
@@ -144,6 +146,7 @@ pub fn run(scenario: &Scenario, plan: &Plan, options: &Options, interrupt: &Inte
         let further = if left.is_empty() { None } else { order.trials_left(&so_far) };
         progress.expect(further.map_or(left.len() as u64, u64::from));
     }
+    publisher.end();
     let trials_failed = so_far.trials.iter().filter(|trial| trial.error.is_some()).count();
     let trials_run = so_far.trials.len() - kept_count;
     Ok(Outcome {
@@ -166,21 +169,37 @@ fn kept_pilots(kept: &[Trial]) -> Pilots {
     with_pilot.map(|trial| (trial.cell.clone(), trial.pilot.clone())).collect()
 }
 
-/// Announces this run to others, and tells the user of those that go on already.
-fn announce(scenario: &Scenario, progress: &Progress) -> OtherRuns {
-    match OtherRuns::announce(RunHead::own(&scenario.title)) {
-        Ok(other_runs) => {
-            for run in other_runs.look() {
-                let words = phases::other_run(&run);
-                progress.say(&format!("{words}; with --wait, a run begins after the others"));
-            }
-            other_runs
-        }
+/// Announces a run with trials left to others, publishes its state, and tells the user of the runs that go on
+/// already.
+fn announce(
+    scenario: &Scenario,
+    left: usize,
+    records: &Path,
+    progress: &mut Progress,
+) -> (OtherRuns, Publisher) {
+    if left == 0 {
+        return (OtherRuns::default(), Publisher::default());
+    }
+    let head = RunHead::own(&scenario.title, &scenario.name);
+    let other_runs = match OtherRuns::announce(head.clone()) {
+        Ok(other_runs) => other_runs,
         Err(error) => {
             progress.say(&format!("warning: runs beside this one will not be noticed: {error:#}"));
-            OtherRuns::default()
+            return (OtherRuns::default(), Publisher::default());
         }
+    };
+    for run in other_runs.look() {
+        let words = phases::other_run(&run);
+        progress.say(&format!("{words}; with --wait, a run begins after the others"));
     }
+    let publisher = Publisher::open(&head, &records_file::page_path(records), progress.standing())
+        .unwrap_or_else(|error| {
+            progress.say(&format!("warning: `spindle watch` will not see this run: {error:#}"));
+            Publisher::default()
+        });
+    let ours = publisher.clone();
+    progress.listen(move |standing| ours.standing(standing));
+    (other_runs, publisher)
 }
 
 /// Says for whom it waits, and for how long so far.

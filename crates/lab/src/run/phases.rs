@@ -17,9 +17,10 @@ use crate::observe::Sample;
 use crate::observe::measurement::Window;
 use crate::scenario::RunSettings;
 use crate::server::Running;
-use crate::server::telemetry::Durability;
+use crate::server::telemetry::{Durability, Telemetry};
 use crate::stack::layout::Layout;
 use crate::volume::mounts::Mounts;
+use crate::watch::{LoadFacts, Publisher, WindowFeed};
 
 /// Maximum time before a signal is noticed during a warm-up.
 const WATCH_STEP: Duration = Duration::from_millis(100);
@@ -30,6 +31,8 @@ pub(super) struct Phases<'a> {
     pub(super) progress: &'a mut Progress,
     interrupt: &'a Interrupt,
     other_runs: &'a OtherRuns,
+    publisher: &'a Publisher,
+    pub(super) load: LoadFacts,
     /// Real until the trial's storage is there.
     pub(super) time: TrialTime,
     spent_s: BTreeMap<String, f64>,
@@ -43,12 +46,15 @@ impl<'a> Phases<'a> {
         progress: &'a mut Progress,
         interrupt: &'a Interrupt,
         other_runs: &'a OtherRuns,
+        publisher: &'a Publisher,
     ) -> Phases<'a> {
         Phases {
             title,
             progress,
             interrupt,
             other_runs,
+            publisher,
+            load: LoadFacts::default(),
             time: TrialTime::real(),
             spent_s: BTreeMap::new(),
             current: None,
@@ -64,6 +70,7 @@ impl<'a> Phases<'a> {
     pub(super) fn enter(&mut self, name: &'static str) -> Result<()> {
         self.leave();
         self.interrupt.check()?;
+        self.publisher.enter(name);
         self.progress.activity(format!("{}: {name}", self.title));
         self.current = Some((name, Instant::now()));
         Ok(())
@@ -78,13 +85,18 @@ impl<'a> Phases<'a> {
     /// Lets the load run for this long of the trial's time.
     pub(super) fn watch(&self, client: &mut ClientProcess, dilated: Duration) -> Result<()> {
         let end = Instant::now() + self.time.real_time_of(dilated);
+        self.publisher.plan_phase(dilated);
+        let mut on_second = |second: &Second| {
+            self.progress.tick();
+            self.publisher.second_of_clients(second);
+        };
         loop {
             self.interrupt.check()?;
             let left = end.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return Ok(());
             }
-            client.watch(left.min(WATCH_STEP), &mut |_| self.progress.tick())?;
+            client.watch(left.min(WATCH_STEP), &mut on_second)?;
         }
     }
 
@@ -98,6 +110,7 @@ impl<'a> Phases<'a> {
         running: &mut dyn Running,
     ) -> Result<Window> {
         let (interrupt, clock, server_id) = (self.interrupt, &self.time.clock, running.process_id());
+        let telemetry = running.telemetry();
         let mut look = || -> Result<Sample> {
             interrupt.kill_on_signal(server_id, || {
                 let mut sample = Sample::take(mounts, running, clock)?;
@@ -108,6 +121,8 @@ impl<'a> Phases<'a> {
         // Runs that ended before the window are no matter.
         self.other_runs.take_seen();
         self.look_for_other_runs();
+        self.publisher.plan_phase(run.measure);
+        let mut feed = self.feed(client, layout, telemetry);
         let first = look()?;
         let mut seconds: Vec<(Second, Sample)> = Vec::new();
         let mut failure = None;
@@ -116,7 +131,10 @@ impl<'a> Phases<'a> {
                 self.progress.tick();
                 self.look_for_other_runs();
                 match look() {
-                    Ok(sample) => seconds.push((second.clone(), sample)),
+                    Ok(sample) => {
+                        seconds.push((second.clone(), sample));
+                        feed.second(&first, &seconds);
+                    }
                     Err(error) => failure = failure.take().or(Some(error)),
                 }
             })
@@ -133,11 +151,30 @@ impl<'a> Phases<'a> {
             last,
             layout: layout.clone(),
             replicas: Vec::new(),
-            telemetry: running.telemetry(),
+            telemetry,
             durability: Durability::default(),
             cpu_count: provenance::cpu_count(),
             dilation: clock.dilation,
         })
+    }
+
+    fn feed<'w>(
+        &'w self,
+        client: &ClientProcess,
+        layout: &'w Layout,
+        telemetry: &'static dyn Telemetry,
+    ) -> WindowFeed<'w> {
+        let mut feed = WindowFeed {
+            publisher: self.publisher,
+            telemetry,
+            layout,
+            load: &self.load,
+            dilation: self.time.clock.dilation,
+            client_id: client.process_id(),
+            client_cpu_s: [0.0; 2],
+        };
+        feed.begin();
+        feed
     }
 
     fn look_for_other_runs(&self) {

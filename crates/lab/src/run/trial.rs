@@ -30,6 +30,7 @@ use crate::server::telemetry::Durability;
 use crate::server::{FOREIGN_TOOLS, Running, Server};
 use crate::stack::layout::Layout;
 use crate::volume::mounts::{Mounts, MountsRequest};
+use crate::watch::{LoadFacts, Publisher};
 use spindle_base::dilation::Dilation;
 use spindle_base::text::causes;
 
@@ -52,6 +53,7 @@ pub(super) struct Laboratory<'a> {
     pub work_directory: &'a Path,
     pub interrupt: &'a Interrupt,
     pub other_runs: &'a OtherRuns,
+    pub publisher: &'a Publisher,
     /// Of this cell.
     pub dilation: Dilation,
 }
@@ -89,10 +91,16 @@ impl Laboratory<'_> {
     ) -> Result<Trial> {
         let started_at = provenance::now();
         let title = format!("{}, trial {}", self.cell.name, planned.trial);
-        let mut phases = Phases::new(title, progress, self.interrupt, self.other_runs);
+        self.publisher.begin_trial(&title, self.dilation);
+        for (index, layout) in self.layouts().enumerate() {
+            let owner = if index == 0 { String::new() } else { format!("replica {index}: ") };
+            self.publisher.storage(&owner, layout);
+        }
+        let mut phases = Phases::new(title, progress, self.interrupt, self.other_runs, self.publisher);
         let mut finding = Finding::default();
         let result = self.attempt(planned, data_sets, &mut phases, &mut finding);
         let phases_s = phases.end();
+        self.publisher.end_trial();
         // The signal reaches our children too, so their deaths are not findings.
         self.interrupt.check()?;
         let (measurement, warnings) = finding.measured.unzip();
@@ -265,6 +273,8 @@ impl Attempt<'_, '_> {
             once: scenario.run.once,
             tools_run_as: FOREIGN_TOOLS,
         };
+        self.phases.load =
+            LoadFacts { terminals: waiting_terminals(&run_spec), durability: durability.clone() };
         let probe = Probe::start(&run_spec.endpoint, laboratory.dilation);
         let mut client = ClientProcess::spawn(laboratory.program, &run_spec, &self.phases.time)?;
         let client_id = client.process_id();
@@ -348,6 +358,12 @@ impl Attempt<'_, '_> {
             Ok(checks)
         })
     }
+}
+
+/// The number of terminals, if they do nothing but wait for answers.
+fn waiting_terminals(spec: &RunSpec) -> Option<u32> {
+    let workload = spec.workload.build_with_tools(spec.tools_run_as).ok()?;
+    (!workload.pauses()).then(|| workload.terminals())
 }
 
 /// The context chain as one line.

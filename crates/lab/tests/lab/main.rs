@@ -42,6 +42,7 @@ mod server_support;
 mod sqlite_run;
 mod stuck_storage;
 mod two_runs;
+mod watch;
 mod workloads;
 mod zfs;
 mod zfs_run;

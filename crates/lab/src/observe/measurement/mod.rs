@@ -20,12 +20,14 @@ use spindle_load::{Second, Summary};
 
 use crate::observe::{Sample, bottleneck};
 use crate::record::{
-    Check, CpuSummary, EmulatorSummary, HostView, Latency, Measurement, MountView, PerTransaction,
-    TransactionSummary, Warning,
+    Bottleneck, Check, CpuSummary, EmulatorSummary, HostView, Latency, Measurement, MountView,
+    PerTransaction, TransactionSummary, Warning,
 };
 use crate::server::telemetry::{Durability, Readings, Rounds, Telemetry};
 use crate::stack::layout::Layout;
 pub use replicas::ReplicaFacts;
+pub use series::{push as push_second, push_of_clients};
+pub use storage::push as push_storage;
 
 /// All data of one measured window.
 #[derive(Debug)]
@@ -107,6 +109,16 @@ pub fn measurement(window: &Window, verification: Vec<Check>) -> Result<(Measure
         verification,
     };
     Ok((measurement, warnings))
+}
+
+/// The bottleneck of a window that goes on, whose last sample is the newest. Its seconds are taken from
+/// `looks`, the counters of each.
+pub fn bottleneck_so_far(window: &Window, looks: Vec<&BTreeMap<String, f64>>) -> Result<Bottleneck> {
+    let mounts = storage::mounts(window, &window.layout, |sample| Some(&sample.mounts))?;
+    let moved = moved(window);
+    let duration_s = window.summary.duration_s;
+    let counters = window.telemetry.counters(&Readings { moved: &moved, looks, duration_s });
+    Ok(bottleneck::verdict(&evidence::evidence(window, &cpu(window), &counters, &mounts)))
 }
 
 /// Summary of each kind of transaction, and the latencies of all kinds together.

@@ -79,8 +79,7 @@ fn view(window: &Window, pick: impl Fn(&Sample) -> Option<MountSample>) -> Resul
     let (mut earlier, mut earlier_at) = (first, window.first.at);
     for (_, second) in &window.seconds {
         let later = sample(second);
-        let elapsed = second.at - earlier_at;
-        push(&mut series, &Activity::between(&earlier, &later, elapsed), elapsed);
+        push(&mut series, [&earlier, &later], second.at - earlier_at);
         (earlier, earlier_at) = (later, second.at);
     }
     Ok(MountView { emulator, host, series, devices: Vec::new() })
@@ -129,8 +128,9 @@ impl Activity {
     }
 }
 
-fn push(series: &mut StorageSeries, activity: &Activity, elapsed: Duration) {
-    let Activity { read, write, flush, queue_depth } = activity;
+/// Adds the activity between two samples.
+pub fn push(series: &mut StorageSeries, [earlier, later]: [&MountSample; 2], elapsed: Duration) {
+    let Activity { read, write, flush, queue_depth } = &Activity::between(earlier, later, elapsed);
     let per_s = |amount: f64| ratio(amount, elapsed.as_secs_f64());
     series.read_iops.push(per_s(read.count as f64));
     series.write_iops.push(per_s(write.count as f64));

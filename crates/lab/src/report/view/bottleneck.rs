@@ -25,7 +25,7 @@ pub struct CellBottleneck {
     pub cpu: f64,
 }
 
-pub(super) fn bottleneck_name(kind: BottleneckKind) -> String {
+pub(crate) fn bottleneck_name(kind: BottleneckKind) -> String {
     match kind {
         BottleneckKind::Cpu => "CPU".to_owned(),
         BottleneckKind::Client => "load generator".to_owned(),

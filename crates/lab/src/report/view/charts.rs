@@ -129,7 +129,7 @@ fn panel<'a>(series: impl Iterator<Item = &'a Vec<f64>> + Clone, zero_is_none: b
 }
 
 /// Four significant digits: enough for any screen, and half the size of the page.
-fn rounded(value: f64) -> f64 {
+pub(crate) fn rounded(value: f64) -> f64 {
     if value == 0.0 || !value.is_finite() {
         return 0.0;
     }

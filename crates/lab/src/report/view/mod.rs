@@ -16,10 +16,12 @@ mod table;
 mod verdict;
 mod warnings;
 
+pub(crate) use self::bottleneck::bottleneck_name;
 use self::cell::Failure;
 pub use self::cell::{CellView, Range, Ratio};
 pub(crate) use self::cell::{failure, measured, metric, samples, warning_names};
 use self::charts::Charts;
+pub(crate) use self::charts::rounded;
 pub(super) use self::latency::PROBABILITIES;
 pub use self::latency::Quantiles;
 use self::provenance::Setting;

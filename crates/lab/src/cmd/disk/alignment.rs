@@ -12,7 +12,7 @@ use spindle_base::Mistake;
 use spindle_base::units::{format_size_bytes, parse_size_bytes};
 
 #[derive(Debug, Args)]
-pub struct AlignmentArguments {
+pub(super) struct AlignmentArguments {
     /// A ready-made stack that contains an array. The chunk is taken from it.
     stack: Option<String>,
     /// Distance from the start of the array to the first byte of the file system [default: the usual starts
@@ -51,7 +51,7 @@ struct Row {
 
 /// # Errors
 /// An argument is not a size, or no array can have it.
-pub fn run(arguments: &AlignmentArguments) -> Result<()> {
+pub(super) fn run(arguments: &AlignmentArguments) -> Result<()> {
     let chunk_bytes = match &arguments.stack {
         Some(name) => chunk_of(StackSpec::of_name(name, None, "none")?.tree())
             .ok_or_else(|| Mistake::new(format!("{name}: has no array, so no page can cross a chunk")))?,
