@@ -10,6 +10,7 @@ mod dilation;
 pub mod format;
 mod html;
 mod markdown;
+mod matrix;
 mod text;
 mod view;
 
@@ -17,7 +18,9 @@ pub use crate::record::input::{Records, parse, read, records_path};
 pub(crate) use html::{filled, script_safe};
 pub(crate) use markdown::escaped;
 pub(crate) use text::wrapped;
-pub use view::{CellView, Quantiles, Range, Ratio, StorageView, TrialTable, View};
+pub use view::{
+    CellView, CurveView, Quantiles, Range, Ratio, StorageView, StudyTable, SweepView, TrialTable, View,
+};
 pub(crate) use view::{measured, metric, samples, warning_names};
 
 /// How a report is laid out.
