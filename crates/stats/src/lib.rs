@@ -11,10 +11,13 @@
 //! * [`allocation`]: what to run next, and how much is left;
 //! * [`mod@components`]: how long a window and how many trials cost least;
 //! * [`equivalence`]: better, worse, the same, or not known yet.
+//!
+//! Of cells that differ in one number: [`curve`], the peak, the knee, and where two curves cross.
 
 pub mod allocation;
 pub mod compare;
 pub mod components;
+pub mod curve;
 pub mod demerit;
 pub mod describe;
 pub mod drift;
@@ -28,6 +31,7 @@ pub mod student;
 pub use allocation::{CellTrials, Outlook, outlook};
 pub use compare::{Comparison, Interval, Method, Sample, Verdict, compare, mean_interval, paired};
 pub use components::{Components, Costs, Window, WindowPlan, components};
+pub use curve::{Crossing, Knee, Peak, RatioAt, crossings, knee, peak};
 pub use demerit::{Demerit, QuantileFunction, demerit, demerit_within};
 pub use describe::{error_of_count, fewest_for_quantile, mean, quantile, standard_deviation, variance};
 pub use drift::{Drift, drift};

@@ -19,18 +19,58 @@ pub struct Cell {
     pub layout: Option<String>,
     /// The data's mount first. It holds every class of file that has no mount of its own. Never empty.
     pub mounts: Vec<MountHead>,
-    /// Names of server and workload in the scenario.
+    /// Names of server and workload in the scenario. A variant of a swept axis has its values in the name:
+    /// `tpcc/terminals=16`.
     pub server: String,
     pub workload: String,
     /// `None` without replicas.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replication: Option<ReplicationHead>,
+    /// The cell's values on the swept axes, those of the workload first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sweep: Vec<SweptValue>,
+}
+
+/// A cell's value on an axis that is values of a workload's key or of a server's setting.
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
+pub struct SweptValue {
+    pub key: String,
+    pub part: SweptPart,
+    /// As written.
+    pub value: String,
+    /// Its place on the axis, bytes for a size; `None` for a word.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub number: Option<f64>,
+    /// The setting reserves memory of the server.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_memory: bool,
+}
+
+/// What has the swept key.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, PartialEq, Eq, PartialOrd, Ord)]
+#[serde(rename_all = "kebab-case")]
+pub enum SweptPart {
+    Workload,
+    Server,
+}
+
+impl SweptValue {
+    /// `terminals=16`.
+    pub fn assignment(&self) -> String {
+        format!("{}={}", self.key, self.value)
+    }
 }
 
 impl Cell {
     /// Name of its layout or stack in the scenario.
     pub fn layout_name(&self) -> &str {
         self.layout.as_deref().unwrap_or(&self.data().name)
+    }
+
+    /// Names of server and workload without swept values.
+    pub fn bases(&self) -> (&str, &str) {
+        let base = |name: &str| name.split('/').next().unwrap_or(name).len();
+        (&self.server[..base(&self.server)], &self.workload[..base(&self.workload)])
     }
 
     /// Label of its layout or stack: the label without the parts for server and workload.

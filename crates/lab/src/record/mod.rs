@@ -28,8 +28,8 @@ mod storage;
 mod warning;
 
 pub use cell::{
-    Cell, Mark, MountHead, PublishedTag, Selector, StackHead, TrialFigure, ZfsDeviceHead, ZfsHead,
-    selector_words,
+    Cell, Mark, MountHead, PublishedTag, Selector, StackHead, SweptPart, SweptValue, TrialFigure,
+    ZfsDeviceHead, ZfsHead, selector_words,
 };
 pub use file_class::FileClass;
 pub use measurement::{

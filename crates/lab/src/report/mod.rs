@@ -10,6 +10,7 @@ mod dilation;
 pub mod format;
 mod html;
 mod markdown;
+mod matrix;
 mod precision;
 mod text;
 mod view;
@@ -21,7 +22,9 @@ pub(crate) use markdown::escaped;
 pub(crate) use precision::tests as precision_tests;
 pub(crate) use precision::{Group, groups};
 pub(crate) use text::wrapped;
-pub use view::{CellView, Quantiles, Range, Ratio, StorageView, TrialTable, View};
+pub use view::{
+    CellView, CurveView, Quantiles, Range, Ratio, StorageView, StudyTable, SweepView, TrialTable, View,
+};
 pub(crate) use view::{bottleneck_name, measured, metric, rounded, samples, warning_names};
 
 /// How a report is laid out.

@@ -124,6 +124,42 @@
     });
   }
 
+  // Figures over a swept value. The axis is drawn by places, so that the labels stand at the values alone.
+  function sweep(index) {
+    const { labels, at, curves } = data.sweeps[index];
+    const places = labels.map((_, order) => (at ? Math.log2(at[order]) : order));
+    const label = place => labels[places.findIndex(one => Math.abs(one - place) < 1e-6)] || '';
+    const means = curves.flatMap(curve => curve.points.map(point => point.mean)).filter(mean => mean > 0);
+    const log = means.length > 1 && Math.max(...means) > 30 * Math.min(...means);
+    const margin = (Math.max(...places) - Math.min(...places)) / 30;
+    const marked = (point, mark) => point.marks.some(name => name.startsWith(mark));
+    const series = curves.flatMap((curve, order) => {
+      const color = theme.series(order);
+      const points = curve.points.map((point, value) => Object.assign({ value }, point)).filter(point => point.mean != null);
+      const whiskers = points.filter(point => point.interval).flatMap(point => [
+        [places[point.value], log ? Math.max(point.interval[0], point.mean / 30) : point.interval[0]], [places[point.value], point.interval[1]], [places[point.value], null],
+      ]);
+      return [
+        { name: '', type: 'line', silent: true, color, symbol: 'rect', symbolSize: [9, 2], connectNulls: false, data: whiskers, lineStyle: { width: 1.5, opacity: 0.75 }, z: 2 },
+        {
+          name: curve.name, type: 'line', color, showAllSymbol: true, lineStyle: { width: 2.5, type: dashes[order % 4] }, z: 3,
+          data: points.map(point => ({
+            value: [places[point.value], point.mean], point, symbol: marked(point, 'knee') ? 'diamond' : 'circle',
+            symbolSize: marked(point, 'peak') || marked(point, 'knee') ? 13 : 6,
+          })),
+        },
+      ];
+    });
+    return base({
+      grid: { left: 62, right: 24, top: 14, bottom: 42 },
+      tooltip: tooltip({ formatter: item => escaped(item.seriesName) + ', ' + escaped(label(item.value[0])) + '<br><b>' + number(item.value[1]) + '</b>' +
+        (item.data.point.interval ? ', ' + item.data.point.interval.map(number).join(' to ') : '') + (item.data.point.marks.length ? '<br>' + escaped(item.data.point.marks.join(', ')) : '') }),
+      xAxis: axis({ type: 'value', min: Math.min(...places) - margin, max: Math.max(...places) + margin, axisTick: { show: false, customValues: places }, label: { customValues: places, formatter: label }, splitLine: { show: false } }),
+      yAxis: axis(Object.assign({ label: { formatter: short } }, log ? { type: 'log' } : { type: 'value', min: 0 })),
+      series,
+    });
+  }
+
   const seconds = values => values.map((value, index) => [index + 1, value]);
   function overTime(lines, options) {
     const longest = Math.max(2, ...lines.map(line => line.data.length));
@@ -159,6 +195,7 @@
   }
 
   const drawings = [['throughput', throughput], ['latency', latency], ['bottlenecks', bottlenecks]];
+  (data.sweeps || []).forEach((_, index) => drawings.push(['sweep-' + index, () => sweep(index)]));
   cells.forEach((_, index) => drawings.push(['time-' + index, trials(index)]));
   (cells[0] ? cells[0].storages[0].panels : []).forEach((_, index) => drawings.push(['emulator-' + index, panel(index)]));
   const charts = [];

@@ -8,7 +8,7 @@ use super::{CellView, Quantiles, Ratio, View, format};
 
 use spindle_base::text::{one_line, plural};
 
-const WIDTH: usize = 100;
+pub(super) const WIDTH: usize = 100;
 
 pub(super) fn page(view: &View, colour: bool) -> String {
     let bold = |text: &str| if colour { format!("\x1b[1m{text}\x1b[0m") } else { text.to_owned() };
@@ -20,6 +20,10 @@ pub(super) fn page(view: &View, colour: bool) -> String {
     }
     for footnote in &view.footnotes {
         let _ = writeln!(page, "{}", wrapped(footnote, "  "));
+    }
+    if !view.sweeps.is_empty() {
+        let _ = write!(page, "\n{}", super::matrix::text(view).trim_end());
+        page.push('\n');
     }
     let _ = writeln!(page, "\n{}", bold(&wrapped(&view.verdict.sentence, "")));
     let sentences = view.verdict.details.iter().chain(&view.replication).map(|text| format!("- {text}"));
@@ -49,7 +53,7 @@ fn introduction(view: &View) -> String {
     format!("{}; latency in ms; {}.{compared}", capitalized(metric), trials(view))
 }
 
-fn capitalized(text: &str) -> String {
+pub(super) fn capitalized(text: &str) -> String {
     let mut characters = text.chars();
     characters.next().map_or_else(String::new, |first| first.to_uppercase().chain(characters).collect())
 }

@@ -15,6 +15,7 @@ use spindle_base::Mistake;
 use spindle_base::child::{find_program, is_static};
 
 use crate::host::patience::Wait;
+use crate::scenario::matrix::place_of_setting;
 use crate::scenario::{Scenario, ServerSpec};
 use crate::server::{FOREIGN_TOOLS, Instance, Refusal, Server, Source, Trust};
 use crate::volume;
@@ -125,7 +126,8 @@ fn settings(scenario: &Scenario, servers: &Servers, path: &Path) -> Result<(), M
                 environment: Vec::new(),
             };
             server.check(&instance).map_err(|refusal| {
-                Mistake::at(format!("servers.{name}.{key}"), refusal.to_string()).in_file(path.display())
+                let place = place_of_setting(scenario, name, key, &refusal.0);
+                Mistake::at(place, refusal.to_string()).in_file(path.display())
             })?;
         }
     }

@@ -136,7 +136,7 @@ pub(super) struct ReplicationTable {
 }
 
 /// The value of a server's own setting. TOML's numbers and booleans are accepted because users write them.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub(super) enum SettingValue {
     Switch(bool),

@@ -8,6 +8,7 @@ mod experiment;
 mod file;
 mod fit;
 pub mod form;
+pub mod matrix;
 mod names;
 pub mod plan;
 mod procedure;
@@ -21,8 +22,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use spindle_load::WorkloadSpec;
 
 use crate::record::{Cell, PublishedTag, ScenarioHead, StartState, Until};
@@ -31,6 +31,7 @@ use crate::server::{Kind, Server, Source, Trust, catalog};
 use crate::stack::StackSpec;
 use crate::stack::layout::Layout;
 pub use fit::fill;
+pub use matrix::Matrix;
 pub use procedure::dilation;
 use procedure::dilation::DilationRule;
 use spindle_base::Mistake;
@@ -49,7 +50,10 @@ pub struct Scenario {
     pub layouts: Vec<Layout>,
     pub servers: BTreeMap<String, ServerSpec>,
     pub workloads: BTreeMap<String, WorkloadSpec>,
+    /// The named workloads and servers, or the variants that the swept axes make of them.
     pub matrix: Matrix,
+    /// Empty without swept axes.
+    pub variants: matrix::Variants,
     pub run: RunSettings,
     /// The published rows that cells reproduce. They change no measurement, so they are not in the hash.
     pub published: Vec<PublishedTag>,
@@ -77,27 +81,6 @@ impl ServerSpec {
     pub fn facts(&self) -> &'static Kind {
         catalog::find(&self.kind).expect("a scenario is read with known kinds only")
     }
-}
-
-/// Names in the order of the cells. The first of each axis belongs to the baseline of comparisons.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Matrix {
-    /// Stacks. Leave it out if the matrix has layouts.
-    #[serde(default)]
-    #[schemars(example = ["hdd-7200", "ebs-gp3"])]
-    pub stack: Vec<String>,
-    /// Layouts.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(example = ["log-apart"])]
-    pub layout: Vec<String>,
-    /// Servers. Leave it out if the scenario has no servers.
-    #[serde(default)]
-    #[schemars(example = ["mariadb"])]
-    pub server: Vec<String>,
-    /// Workloads.
-    #[schemars(example = ["tpcc"])]
-    pub workload: Vec<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]

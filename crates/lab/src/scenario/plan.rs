@@ -8,10 +8,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use itertools::Itertools as _;
 use serde::Serialize;
 use spindle_stats::random::Random;
 
-use crate::record::{Cell, FileClass, MountHead, ReplicaHead, ReplicationHead, ZfsHead};
+use crate::record::{Cell, FileClass, MountHead, ReplicaHead, ReplicationHead, SweptValue, ZfsHead};
 use crate::scenario::{Scenario, content_hash};
 use crate::stack::layout::{Layout, LayoutMount};
 
@@ -71,27 +72,35 @@ fn matrix_cells(scenario: &Scenario) -> Vec<Cell> {
     for workload in &matrix.workload {
         for server in &matrix.server {
             for layout in &scenario.layouts {
-                let mut name = vec![layout.name.as_str()];
-                let mut label = vec![layout.label.as_str()];
-                for (axis, value) in [(&matrix.server, server), (&matrix.workload, workload)] {
-                    if axis.len() > 1 {
-                        name.push(value);
-                        label.push(value);
-                    }
-                }
+                let (axes, sweep) = further_axes(scenario, server, workload);
                 cells.push(Cell {
-                    name: name.join("/"),
-                    label: label.join(", "),
+                    name: std::iter::once(&layout.name).chain(&axes).join("/"),
+                    label: std::iter::once(&layout.label).chain(&axes).join(", "),
                     layout: (!matrix.layout.is_empty()).then(|| layout.name.clone()),
                     mounts: mounts(scenario, layout, server, &scenario.servers[server].settings),
                     server: server.clone(),
                     workload: workload.clone(),
                     replication: replication(scenario, server),
+                    sweep,
                 });
             }
         }
     }
     cells
+}
+
+/// What tells a cell from those with the same storage: its server and its workload where several are named,
+/// and its swept values.
+fn further_axes(scenario: &Scenario, server: &str, workload: &str) -> (Vec<String>, Vec<SweptValue>) {
+    let base =
+        |name: &str| scenario.variants.get(name).map_or(name, |variant| variant.base.as_str()).to_owned();
+    let values =
+        |name: &str| scenario.variants.get(name).map_or_else(Vec::new, |variant| variant.values.clone());
+    let is_axis = |names: &[String]| names.iter().map(|name| base(name)).unique().count() > 1;
+    let named = [(&scenario.matrix.server, server), (&scenario.matrix.workload, workload)];
+    let named = named.into_iter().filter(|(names, _)| is_axis(names)).map(|(_, name)| base(name));
+    let sweep = [values(workload), values(server)].concat();
+    (named.chain(sweep.iter().map(SweptValue::assignment)).collect(), sweep)
 }
 
 fn replication(scenario: &Scenario, server: &str) -> Option<ReplicationHead> {

@@ -1,5 +1,6 @@
 mod published;
 mod sizes;
+mod sweeps;
 
 use super::*;
 use crate::record::TrialFigure;

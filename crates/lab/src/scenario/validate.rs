@@ -7,6 +7,7 @@ use spindle_base::near;
 use spindle_load::WorkloadSpec;
 
 use super::file::{ScenarioFile, ServerTable};
+use super::matrix::sweep;
 use super::{Bounds, Scenario, ServerSpec, fill, fit, names, plan, procedure, replication, storage};
 use crate::claims;
 use crate::record::{PublishedTag, StartState};
@@ -40,6 +41,9 @@ pub(super) fn validate(
     }
     names::check_axis("server", &file.matrix.server, "servers", &servers)?;
     names::check_axis("workload", &file.matrix.workload, "workloads", &file.workloads)?;
+    let variants = sweep::expand(&mut file, &mut servers, |file, name, table| {
+        server(name, table, file, &stacks, bounds)
+    })?;
     let mut scenario = Scenario {
         name: name.to_owned(),
         title: file.title.trim().to_owned(),
@@ -51,8 +55,10 @@ pub(super) fn validate(
         run: procedure::settings(&file)?,
         workloads: file.workloads,
         matrix: file.matrix,
+        variants,
         published: file.published,
     };
+    sweep::check_count(&scenario)?;
     check_pairs(&scenario)?;
     check_published(&scenario)?;
     storage::check_placement(&scenario)?;

@@ -30,7 +30,7 @@ pub use connection::endpoint;
 #[cfg(test)]
 pub(crate) use foreign::telemetry_of;
 pub use instance::{Instance, Running};
-pub use settings::{Advice, Advised, MemorySetting, Refusal, Reserved, Settings, reserved};
+pub use settings::{Advice, Advised, MemorySetting, Refusal, Reserved, Settings, plain_name, reserved};
 pub use source::{Source, SourceForm, SourceKeys, Trust};
 pub use verbs::{Kind, Program, Server};
 

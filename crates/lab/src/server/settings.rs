@@ -16,7 +16,7 @@ pub struct Refusal(pub String);
 pub type Settings = BTreeMap<String, String>;
 
 /// A name as servers compare it: a dash equals an underscore, and case is ignored.
-pub(super) fn plain_name(name: &str) -> String {
+pub fn plain_name(name: &str) -> String {
     name.replace('-', "_").to_ascii_lowercase()
 }
 

@@ -36,6 +36,7 @@ mod replication;
 mod report_compare;
 mod report_html;
 mod report_support;
+mod report_sweep;
 mod report_text;
 mod run_mock;
 mod server_support;

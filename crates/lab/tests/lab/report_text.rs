@@ -105,6 +105,7 @@ fn verdicts_of_every_shape() {
     insta::assert_snapshot!(verdicts.join("\n"), @r"
 quickstart: The iodrive is the fastest: 34.5 times the throughput of the hdd-7200 (95 % interval 34.1 to 35.0), and 1.53 times that of the runner-up, the x25-m (95 % interval 1.47 to 1.59).
 failed-trials: The iodrive is the fastest: 34.1 times the throughput of the hdd-7200 (95 % interval 32.8 to 35.4), and 1.49 times that of the runner-up, the x25-m (95 % interval 1.22 to 1.82).
+sweep: “Intel X25-M, terminals=32” is the fastest: 4.65 times the throughput of “7200 rpm disk, terminals=8” (95 % interval 4.33 to 4.98).
 single-trial: The x25-m was ahead with 22.8 times the throughput of the hdd-7200, but one trial is too few for a verdict: set `trials = 3` or more and run again; finished trials are kept.
 one-cell: The hdd-7200 reached 413 new-order transactions per minute (95 % interval 396 to 430, 3 trials). There is nothing to compare it with.
 all-failed: Nothing was measured: all 4 trials failed.

@@ -3,7 +3,8 @@
 use serde::Serialize;
 
 use super::cell::measured;
-use super::{CellView, StorageView};
+use super::matrix::PointView;
+use super::{CellView, StorageView, SweepView};
 use crate::record::{Measurement, StorageSeries};
 use crate::report::Records;
 
@@ -11,6 +12,31 @@ use crate::report::Records;
 pub struct Charts {
     metric: Option<String>,
     cells: Vec<CellCharts>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    sweeps: Vec<SweepChart>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct SweepChart {
+    /// Words for the values of the axis.
+    labels: Vec<String>,
+    /// Places on a logarithmic axis; absent on an axis of words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    at: Option<Vec<f64>>,
+    curves: Vec<SweptCurve>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct SweptCurve {
+    name: String,
+    points: Vec<SweptPoint>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct SweptPoint {
+    mean: Option<f64>,
+    interval: Option<(f64, f64)>,
+    marks: Vec<&'static str>,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -67,7 +93,12 @@ impl Charts {
         titles.enumerate().filter(|(index, _)| has_value(*index)).collect()
     }
 
-    pub(super) fn new(metric: Option<&str>, cells: &[CellView], records: &Records) -> Self {
+    pub(super) fn new(
+        metric: Option<&str>,
+        cells: &[CellView],
+        sweeps: &[SweepView],
+        records: &Records,
+    ) -> Self {
         let cells = cells.iter().filter(|cell| cell.throughput.is_some());
         let cells = cells.map(|cell| {
             let trials = measured(records, &cell.name);
@@ -95,7 +126,29 @@ impl Charts {
                 storages: storages(cell, &measurements),
             }
         });
-        Self { metric: metric.map(str::to_owned), cells: cells.collect() }
+        let sweeps = sweeps.iter().map(sweep_chart).collect();
+        Self { metric: metric.map(str::to_owned), cells: cells.collect(), sweeps }
+    }
+}
+
+fn sweep_chart(view: &SweepView) -> SweepChart {
+    let numbers = view.values.iter().map(|value| value.number);
+    let curves = view.curves.iter().map(|curve| SweptCurve {
+        name: curve.title.clone(),
+        points: curve.points.iter().map(swept_point).collect(),
+    });
+    SweepChart {
+        labels: view.values.iter().map(|value| value.value.clone()).collect(),
+        at: numbers.collect::<Option<Vec<f64>>>().filter(|_| view.is_numeric),
+        curves: curves.collect(),
+    }
+}
+
+fn swept_point(point: &PointView) -> SweptPoint {
+    SweptPoint {
+        mean: point.mean.map(rounded),
+        interval: point.interval.map(|range| (rounded(range.low), rounded(range.high))),
+        marks: point.marks.clone(),
     }
 }
 

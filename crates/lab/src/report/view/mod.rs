@@ -9,6 +9,7 @@ mod bottleneck;
 mod cell;
 mod charts;
 mod latency;
+mod matrix;
 mod provenance;
 mod replication;
 mod storage;
@@ -24,6 +25,7 @@ use self::charts::Charts;
 pub(crate) use self::charts::rounded;
 pub(super) use self::latency::PROBABILITIES;
 pub use self::latency::Quantiles;
+pub use self::matrix::{CurveView, StudyTable, SweepView};
 use self::provenance::Setting;
 pub use self::storage::StorageView;
 pub use self::table::TrialTable;
@@ -67,6 +69,12 @@ pub struct View {
     pub assumptions: Vec<String>,
     /// Activity of the replicas, as sentences.
     pub replication: Vec<String>,
+    /// The curves over swept values.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub sweeps: Vec<SweepView>,
+    /// Tests by storage, for a matrix of several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub study: Option<StudyTable>,
     pub trials: TrialTable,
     pub charts: Charts,
 }
@@ -104,7 +112,10 @@ impl View {
             metric.is_some() && throughputs.iter().all(|throughput| throughput.lower_is_better);
         let failures = warnings::failures(records);
         let baseline_mean = throughputs.first().map(|throughput| throughput.mean);
-        let verdict = VerdictView::new(records, &cells, baseline.as_deref(), metric.as_deref(), &failures);
+        let sweeps = SweepView::all(records, &cells);
+        let peaks: Vec<&str> = sweeps.first().into_iter().flat_map(SweepView::peaks).collect();
+        let verdict =
+            VerdictView::new(records, &cells, &peaks, baseline.as_deref(), metric.as_deref(), &failures);
         Self {
             verdict,
             subject: subject(header),
@@ -125,8 +136,10 @@ impl View {
             assumptions: assumptions(header),
             header: header.clone(),
             replication: replication::sentences(&cells),
+            study: StudyTable::new(records, &cells),
             trials: TrialTable::new(records),
-            charts: Charts::new(metric.as_deref(), &cells, records),
+            charts: Charts::new(metric.as_deref(), &cells, &sweeps, records),
+            sweeps,
             metric,
             cells,
         }

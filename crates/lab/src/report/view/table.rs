@@ -12,7 +12,7 @@ use spindle_stats::fewest_for_quantile;
 use super::bottleneck::bottleneck_name;
 use super::cell::failure;
 use super::latency::is_shown;
-use crate::record::{Cell, Measurement, MountHead, MountView, ReplicaView, Trial, Warning};
+use crate::record::{Cell, Measurement, MountHead, MountView, ReplicaView, SweptValue, Trial, Warning};
 use crate::report::{Records, format};
 
 /// Every row has a value for every column; `null` when there is none.
@@ -135,6 +135,13 @@ fn figures(trial: &Trial, cell: &Cell) -> Vec<Figure> {
     }];
     figures
         .extend(trial.phases_s.iter().map(|(phase, seconds)| figure(&format!("phase_{phase}_s"), *seconds)));
+    let swept = |value: &SweptValue| Figure {
+        metric: format!("swept_{}", value.key),
+        value: value.number,
+        text: value.value.clone(),
+        ..Figure::default()
+    };
+    figures.extend(cell.sweep.iter().map(swept));
     // A trial that failed its verification has a measurement, but it is excluded from calculations.
     if let Some(measurement) = trial.measurement.as_ref().filter(|_| failure.is_none()) {
         figures.push(result(measurement));

@@ -21,14 +21,19 @@ pub struct VerdictView {
 }
 
 impl VerdictView {
+    /// Of a sweep, only the cells at the `peaks` of its curves are compared; the first of them is the baseline.
     pub(super) fn new(
         records: &Records,
         cells: &[CellView],
+        peaks: &[&str],
         baseline: Option<&str>,
         metric: Option<&str>,
         failures: &[Failure],
     ) -> Self {
-        let measured: Vec<&CellView> = cells.iter().filter(|cell| cell.throughput.is_some()).collect();
+        let is_of_verdict = |cell: &&CellView| peaks.is_empty() || peaks.contains(&cell.name.as_str());
+        let measured = cells.iter().filter(|cell| cell.throughput.is_some()).filter(is_of_verdict);
+        let measured: Vec<&CellView> = measured.collect();
+        let baseline = if peaks.is_empty() { baseline } else { peaks.first().copied() };
         let sentence = match (measured.as_slice(), baseline, metric) {
             ([], ..) if records.trials.is_empty() => "No trial has been recorded yet.".to_owned(),
             ([], ..) => format!("Nothing was measured: {}.", all_failed(failures.len())),
@@ -59,7 +64,7 @@ fn details(
 ) -> Vec<String> {
     let mut details: Vec<String> = measured.iter().filter_map(|cell| bottleneck_sentence(cell)).collect();
     let baseline = cells.iter().find(|cell| Some(cell.name.as_str()) == baseline);
-    let differing = cells.iter().filter(|cell| !cell.differences.is_empty());
+    let differing = measured.iter().filter(|cell| !cell.differences.is_empty());
     details.extend(differing.zip(std::iter::repeat(baseline)).filter_map(|(cell, baseline)| {
         let (title, baseline) = (the(&cell.title), the(&baseline?.title));
         let mut list: Vec<String> = cell.differences.iter().map(ToString::to_string).collect();

@@ -25,7 +25,13 @@ const TABLES: [(&str, &[&str], &str); 8] = [
     ("`[layouts.NAME]`", &["layouts", "*"], ""),
     ("`[servers.NAME]`", &["servers", "*"], "[servers.md](servers.md) has the kinds."),
     ("`[servers.NAME.replication]`", &["servers", "*", "replication"], ""),
-    ("`[matrix]`", &["matrix"], "The first name of each list belongs to the baseline of comparisons."),
+    (
+        "`[matrix]`",
+        &["matrix"],
+        "The first name of each list belongs to the baseline of comparisons. Any further key is an axis of values: a list of values of a key \
+         of the workloads (`terminals = [1, 4, 16, 64]`) or of a setting of the servers (`innodb_buffer_pool_size = [\"64M\", \"128M\"]`). \
+         Each value takes the place of the one in the table ([sweeps.md](sweeps.md)). At most two such axes, and 64 cells with them.",
+    ),
     ("`[run]`", &["run"], ""),
     (
         "`[[published]]`",

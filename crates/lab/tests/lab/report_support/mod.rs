@@ -145,6 +145,7 @@ fn header(shapes: &[Shape], trial_count: u32) -> Header {
                 server: "mariadb".to_owned(),
                 workload: "tpcc-10".to_owned(),
                 replication: None,
+                sweep: Vec::new(),
             })
             .collect(),
         machine: Machine {
@@ -367,6 +368,88 @@ pub(crate) fn list() -> String {
     })
 }
 
+/// An axis of values: key and part, whether it is memory, and for each value its number and the throughput of
+/// the disk and of the SSD.
+pub(crate) struct Axis<'a> {
+    pub(crate) key: &'a str,
+    pub(crate) part: SweptPart,
+    pub(crate) is_memory: bool,
+    pub(crate) points: &'a [(&'a str, f64, f64, f64)],
+}
+
+/// Records of a sweep, with a disk and an SSD.
+pub(crate) fn sweep(axis: &Axis<'_>, trial_count: u32) -> String {
+    let leak = |text: String| -> &'static str { Box::leak(text.into_boxed_str()) };
+    let shapes: Vec<Shape> = axis
+        .points
+        .iter()
+        .flat_map(|(value, _, disk, flash)| {
+            let name = |device: &str| leak(format!("{device}/{}={value}", axis.key));
+            let disk = Shape { name: name("hdd"), per_minute: *disk, ..DISK };
+            [disk, Shape { name: name("x25m"), per_minute: *flash, ..FLASH }]
+        })
+        .collect();
+    with_header(&file(&shapes, trial_count, |_, _| {}), |header| {
+        for (index, cell) in header.cells.iter_mut().enumerate() {
+            let (value, number, ..) = axis.points[index / 2];
+            let (stack, label) = [("hdd", "7200 rpm disk"), ("x25m", "Intel X25-M")][index % 2];
+            let value = SweptValue {
+                key: axis.key.to_owned(),
+                part: axis.part,
+                value: value.to_owned(),
+                number: Some(number),
+                is_memory: axis.is_memory,
+            };
+            cell.label = format!("{label}, {}", value.assignment());
+            stack.clone_into(&mut cell.mounts[0].stack.name);
+            label.clone_into(&mut cell.mounts[0].stack.label);
+            let name = if axis.part == SweptPart::Workload { &mut cell.workload } else { &mut cell.server };
+            *name += &format!("/{}", value.assignment());
+            cell.sweep = vec![value];
+        }
+    })
+}
+
+/// Six numbers of terminals: the disk is full with four, the SSD with sixteen.
+pub(crate) fn terminals() -> String {
+    let points = [
+        ("1", 1.0, 380.0, 400.0),
+        ("2", 2.0, 640.0, 790.0),
+        ("4", 4.0, 1180.0, 1560.0),
+        ("8", 8.0, 1210.0, 3000.0),
+        ("16", 16.0, 1200.0, 5600.0),
+        ("32", 32.0, 1010.0, 5650.0),
+    ];
+    let part = SweptPart::Workload;
+    sweep(&Axis { key: "terminals", part, is_memory: false, points: &points }, 3)
+}
+
+/// Three tests on two storages.
+pub(crate) fn tests() -> String {
+    let leak = |text: String| -> &'static str { Box::leak(text.into_boxed_str()) };
+    let shape = |test: &str, shape: Shape, per_minute: f64| {
+        let name = leak(format!("{}/{test}", shape.name));
+        Shape { name, per_minute, ..shape }
+    };
+    let shapes = [
+        shape("insert", DISK, 400.0),
+        shape("insert", FLASH, 1100.0),
+        shape("scan", DISK, 900.0),
+        shape("scan", FLASH, 903.0),
+        shape("select", DISK, 700.0),
+        shape("select", FLASH, 500.0),
+    ];
+    with_header(&file(&shapes, 3, |_, _| {}), |header| {
+        for cell in &mut header.cells {
+            let (stack, test) = cell.name.split_once('/').expect("a test");
+            let (stack, test) = (stack.to_owned(), test.to_owned());
+            cell.label = format!("{stack}, {test}");
+            cell.mounts[0].stack.name = stack;
+            cell.workload = test;
+        }
+    })
+}
+
 /// Two replicas. The lag of the second was never measured, and it did not catch up.
 pub(crate) fn replicated() -> String {
     let seconds = |value: Option<f64>| vec![value, value.map(|value| value + 2.0)];
@@ -466,6 +549,7 @@ pub(crate) fn shapes() -> Vec<(&'static str, String)> {
                 }
             }),
         ),
+        ("sweep", terminals()),
         ("single-trial", file(&[DISK, FLASH], 1, |_, _| {})),
         ("one-cell", file(&[DISK], 3, |_, _| {})),
         (
