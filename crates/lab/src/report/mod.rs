@@ -7,10 +7,12 @@ mod advice;
 mod comma;
 pub mod compare;
 mod dilation;
+mod experiment;
 pub mod format;
 mod html;
 mod markdown;
 mod text;
+pub mod verdict;
 mod view;
 
 pub use crate::record::input::{Records, parse, read, records_path};

@@ -37,6 +37,7 @@ mod report_compare;
 mod report_html;
 mod report_support;
 mod report_text;
+mod report_verdict;
 mod run_mock;
 mod server_support;
 mod sqlite_run;
