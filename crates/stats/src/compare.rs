@@ -5,7 +5,7 @@
 //! other and share the machine's state, so they are compared pair by pair. If a trial is missing, the pairing
 //! is lost and Welch's interval is used.
 
-use crate::{mean, student::student_t_quantile, variance};
+use crate::{looks::Rule, mean, student::student_t_quantile, variance};
 
 /// A closed interval: both ends belong to it.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -85,6 +85,27 @@ pub fn compare(baseline: &[Sample], candidate: &[Sample], confidence: f64) -> Op
             method: Method::RatioOnly,
         }),
     }
+}
+
+/// Further trials of each cell until the interval of their ratio has this half-width, as a share of the ratio,
+/// predicted from the spread so far. Trials that are not paired are predicted with the degrees of freedom of
+/// pairs, which is the careful side. `None` without a spread, or if no number of trials that is tried suffices.
+pub fn more_trials(
+    baseline: &[Sample],
+    candidate: &[Sample],
+    confidence: f64,
+    half_width: f64,
+) -> Option<u32> {
+    let rule = Rule { fewest_pairs: 2, confidence };
+    let (fewest, spread) = match paired(baseline, candidate) {
+        Some(pairs) => (pairs.len(), variance(&log_ratios(&pairs))?.sqrt()),
+        None => {
+            let spread = (variance(&logarithms(baseline))? + variance(&logarithms(candidate))?).sqrt();
+            (baseline.len().min(candidate.len()), spread)
+        }
+    };
+    let needed = rule.pairs_for(spread, half_width.ln_1p())?;
+    Some(needed.saturating_sub(u32::try_from(fewest).ok()?).max(1))
 }
 
 /// Interval of the mean of a few values: Student, Biometrika 6 (1908). `None` below two values.

@@ -139,3 +139,17 @@ fn a_true_difference_is_found() {
         assert!(found as f64 >= 0.9 * SEED_COUNT as f64, "{block_count} trials, {effect}: found {found}");
     }
 }
+
+#[test]
+fn the_predicted_trials_make_the_interval_as_narrow_as_asked() {
+    // Log ratios of -0.1, 0 and 0.1: a spread of 0.1.
+    let (baseline, candidate) = (samples(&[100.0; 3]), samples(&[90.483_74, 100.0, 110.517_09]));
+    for half_width in [0.05, 0.1] {
+        let more = more_trials(&baseline, &candidate, CONFIDENCE, half_width).expect("a spread");
+        let width =
+            |count: u32| student_t_quantile(0.975, f64::from(count - 1)) * 0.1 / f64::from(count).sqrt();
+        assert!(width(3 + more) <= half_width.ln_1p() && width(2 + more) > half_width.ln_1p(), "{more}");
+    }
+    assert_eq!(more_trials(&samples(&[1.0]), &samples(&[2.0]), CONFIDENCE, 0.05), None);
+    assert!(more_trials(&baseline, &samples(&[90.0, 100.0]), CONFIDENCE, 0.05).is_some(), "not paired");
+}

@@ -76,6 +76,18 @@ pub fn answer(
     }
 }
 
+/// Whether the candidate is at most the margin worse than the baseline: the test of non-inferiority, the lower
+/// one of Schuirmann's two. A wide interval above the margin says so although it says neither better nor the
+/// same. `None` if it is not known.
+pub fn is_not_worse(interval: Interval, margin: f64) -> Option<bool> {
+    let least = 1.0 / (1.0 + margin);
+    match interval {
+        Interval { low, .. } if low >= least => Some(true),
+        Interval { high, .. } if high < 1.0 => Some(false),
+        _ => None,
+    }
+}
+
 /// The half-width, as a share of the ratio, at which an interval around the same centre gives an answer: it
 /// either leaves 1, or fits into the margin, whichever is the wider.
 fn deciding_half_width(interval: Interval, margin: Option<f64>) -> Option<f64> {
@@ -144,6 +156,15 @@ mod tests {
         assert_eq!(answer(None, Some(0.05), |_| Some(1)), nothing);
         check(0.5, 2.0, None, nothing);
         check(0.0, f64::INFINITY, None, nothing);
+    }
+
+    #[test]
+    fn not_worse_is_known_before_better_or_the_same() {
+        let check = |low, high, expect| assert_eq!(is_not_worse(Interval { low, high }, 0.05), expect);
+        check(0.97, 1.40, Some(true));
+        check(0.97, 0.99, Some(true));
+        check(0.90, 0.99, Some(false));
+        check(0.90, 1.40, None);
     }
 
     #[test]

@@ -29,13 +29,15 @@ pub mod steady;
 pub mod student;
 
 pub use allocation::{CellTrials, Outlook, outlook};
-pub use compare::{Comparison, Interval, Method, Sample, Verdict, compare, mean_interval, paired};
+pub use compare::{
+    Comparison, Interval, Method, Sample, Verdict, compare, mean_interval, more_trials, paired,
+};
 pub use components::{Components, Costs, Window, WindowPlan, components};
 pub use curve::{Crossing, Knee, Peak, RatioAt, crossings, knee, peak};
 pub use demerit::{Demerit, QuantileFunction, demerit, demerit_within};
 pub use describe::{error_of_count, fewest_for_quantile, mean, quantile, standard_deviation, variance};
 pub use drift::{Drift, drift};
-pub use equivalence::{Answer, answer};
+pub use equivalence::{Answer, answer, is_not_worse};
 pub use precision::{Goal, Standing, State, standing};
 pub use steady::{Truncation, mser5, snia_steady_from, steady_from};
 

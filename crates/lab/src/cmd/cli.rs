@@ -87,7 +87,7 @@ impl Cli {
             Command::Watch(arguments) => watch::run(&arguments).map(done),
             Command::Plan(arguments) => plan::run(&arguments).map(done),
             Command::Report(arguments) => report::run(&arguments).map(done),
-            Command::Compare(arguments) => compare::run(&arguments).map(done),
+            Command::Compare(arguments) => compare::run(&arguments),
             Command::Published(arguments) => published::run(&arguments).map(done),
             Command::Disk(arguments) => disk::run(arguments).map(done),
             Command::Load(arguments) => load::run(arguments).map(done),

@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use spindle_base::dilation::Dilation;
 use spindle_load::{Check, Metric};
 
-use super::{MountView, ReplicationView};
+use super::{FileClass, MountView, ReplicationView};
 
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
 pub struct Measurement {
@@ -35,6 +35,10 @@ pub struct Measurement {
     /// `None` without replicas.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replication: Option<ReplicationView>,
+    /// The logs that are on their storage when a commit returns. `None` in earlier records, and for a server
+    /// that does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flushed_at_commit: Option<Vec<FileClass>>,
     /// Differences of server counters over the measured window, by the server's own names.
     pub server_counters: BTreeMap<String, f64>,
     pub verification: Vec<Check>,

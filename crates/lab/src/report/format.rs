@@ -50,6 +50,12 @@ pub fn percent(share: f64) -> String {
     if percent != 0.0 && percent.abs() < 9.95 { format!("{percent:.1} %") } else { format!("{percent:.0} %") }
 }
 
+/// A share that a user wrote: `5 %`, `0.5 %`.
+pub fn margin(share: f64) -> String {
+    // Parts per million, as such a share is read.
+    format!("{} %", (share * 1e6).round() / 1e4)
+}
+
 pub fn bytes(value: u64) -> String {
     let exponent = (value.max(1).ilog2() / 10).min(4);
     let unit = ["B", "KiB", "MiB", "GiB", "TiB"][exponent as usize];

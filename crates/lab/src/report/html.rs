@@ -40,6 +40,7 @@ pub(crate) fn filled(template: &str, content: Value) -> anyhow::Result<String> {
     environment.set_undefined_behavior(minijinja::UndefinedBehavior::Chainable);
     environment.add_filter("number", |value: Value| optional(&value, format::number));
     environment.add_filter("percent", |value: Value| optional(&value, format::percent));
+    environment.add_filter("margin", format::margin);
     // Keeps a number and its unit on one line.
     environment.add_filter("glued", |text: String| text.replace(" %", "\u{a0}%"));
     environment.add_filter("quoted", |text: String| quoted(&text));

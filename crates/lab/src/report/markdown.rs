@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use spindle_base::text::{one_line, plural};
 
+use super::verdict::Verdict;
 use super::{StorageView, View, format, text::bottleneck};
 
 pub(super) fn page(view: &View) -> String {
@@ -125,14 +126,14 @@ fn table(view: &View) -> String {
         .map_or_else(|| "ratio".to_owned(), |title| format!("compared with {}", format::the(title)));
     let unit = escaped(view.metric.as_deref().unwrap_or("throughput"));
     let mut table = format!(
-        "| {} | {unit} | 95 % interval | p50 ms | p95 ms | p99 ms | {} | bottleneck | warnings |\n\
-         |---|--:|--:|--:|--:|--:|--:|---|---|\n",
+        "| {} | {unit} | 95 % interval | p50 ms | p95 ms | p99 ms | {} | verdict | bottleneck | warnings |\n\
+         |---|--:|--:|--:|--:|--:|--:|---|---|---|\n",
         view.subject,
         escaped(&compared)
     );
     for cell in &view.cells {
         let Some(throughput) = &cell.throughput else {
-            let _ = writeln!(table, "| {} | no measurement | | | | | | | |", escaped(&cell.title));
+            let _ = writeln!(table, "| {} | no measurement | | | | | | | | |", escaped(&cell.title));
             continue;
         };
         let interval = throughput.interval.map_or_else(|| "one trial".to_owned(), |range| range.to_string());
@@ -140,13 +141,14 @@ fn table(view: &View) -> String {
             format::optional(cell.latency.as_ref().and_then(pick))
         };
         let ratio = match &cell.ratio {
-            Some(ratio) => ratio.text(),
+            Some(ratio) => ratio.bounded(cell.verdict.as_ref().and_then(|verdict| verdict.bound)),
             None if view.baseline.as_deref() == Some(&cell.name) => "1".to_owned(),
             None => "-".to_owned(),
         };
+        let verdict = cell.verdict.as_ref().map_or_else(|| "-".to_owned(), Verdict::words);
         let _ = writeln!(
             table,
-            "| {} | {} | {interval} | {} | {} | {} | {ratio} | {} | {} |",
+            "| {} | {} | {interval} | {} | {} | {} | {ratio} | {verdict} | {} | {} |",
             escaped(&cell.title),
             throughput.marked(cell.has_few_events),
             latency(|l| l.p50_ms),

@@ -7,12 +7,14 @@ mod advice;
 mod comma;
 pub mod compare;
 mod dilation;
+mod experiment;
 pub mod format;
 mod html;
 mod markdown;
 mod matrix;
 mod precision;
 mod text;
+pub mod verdict;
 mod view;
 
 pub use crate::record::input::{Records, parse, read, records_path};

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use itertools::Itertools as _;
 
+use super::verdict::{Bound, Verdict, Word};
 use super::{CellView, Quantiles, Ratio, View, format};
 
 use spindle_base::text::{one_line, plural};
@@ -84,13 +85,13 @@ const COLUMNS: [(&str, bool); 8] = [
     ("p50", true),
     ("p95", true),
     ("p99", true),
-    ("ratio", true),
+    ("ratio, verdict", true),
     ("bottleneck", false),
     ("warnings", false),
 ];
 
 /// The most that a column takes, without the first, which takes the rest of [`WIDTH`] and several lines.
-const WIDEST: [usize; 7] = [10, 6, 6, 6, 22, 16, 16];
+const WIDEST: [usize; 7] = [10, 6, 6, 6, 33, 14, 8];
 
 fn table(view: &View) -> Vec<String> {
     let mut rows = vec![COLUMNS.map(|(name, _)| name.to_owned())];
@@ -113,14 +114,15 @@ fn row(view: &View, cell: &CellView) -> [String; 8] {
         |pick: fn(&Quantiles) -> Option<f64>| format::optional(cell.latency.as_ref().and_then(pick));
     let throughput = cell.throughput.as_ref().map(|throughput| throughput.marked(cell.has_few_events));
     let ratio = match &cell.ratio {
-        Some(ratio) => terse(ratio),
+        Some(ratio) => terse(ratio, cell.verdict.as_ref()),
         None if view.baseline.as_deref() == Some(&cell.name) => "1".to_owned(),
         None => "-".to_owned(),
     };
     let warnings = match cell.warnings.as_slice() {
         [] => String::new(),
-        [only] => only.clone(),
-        many => format!("{} kinds", many.len()),
+        // Its column has room for a short one. The sentences are below the table.
+        [only] if only.len() <= WIDEST[6] => only.clone(),
+        some => plural(some.len(), "kind"),
     };
     [
         one_line(&cell.title),
@@ -134,12 +136,18 @@ fn row(view: &View, cell: &CellView) -> [String; 8] {
     ]
 }
 
-fn terse(ratio: &Ratio) -> String {
+/// A ratio that is not of the storage has no interval, and so its reader looks for the reason.
+fn terse(ratio: &Ratio, verdict: Option<&Verdict>) -> String {
+    let bound = verdict.and_then(|verdict| verdict.bound).map_or("", Bound::mark);
+    let word = verdict.map_or("", |verdict| verdict.word.name());
     let interval = match ratio.interval {
+        _ if verdict.is_some_and(|verdict| verdict.word == Word::NotComparable) => {
+            return format!("{} {word}", format::number(ratio.ratio));
+        }
         Some(range) => format!("{}-{}", format::number(range.low), format::number(range.high)),
         None => "one trial".to_owned(),
     };
-    format!("{} ({interval})", format::number(ratio.ratio))
+    format!("{bound}{} ({interval}) {word}", format::number(ratio.ratio))
 }
 
 /// The lines of a row: a long first field is broken at spaces.

@@ -8,6 +8,7 @@ use spindle_lab::record::ReplicationMode;
 use spindle_lab::record::{PilotStep, Trial};
 use spindle_lab::report::View;
 use spindle_lab::report::compare::{Side, between};
+use spindle_lab::report::verdict::WITHIN;
 use spindle_lab::scenario::{Bounds, Scenario};
 use spindle_lab::server::replication::{Access, ReplicationSpec};
 use spindle_lab::server::{Instance, Running, Server, Trust};
@@ -299,7 +300,7 @@ fn cells_of_two_runs_at_different_dilations_are_not_compared_unasked() {
     let real = file(&[DISK, FLASH], 2, |_, _| {});
     let dilated = file(&[DISK, FLASH], 2, |trial, _| at(4.0, trial));
     let dilated = dilated.replace("2000-01-01T00:00:00Z", "2000-01-02T00:00:00Z");
-    let refused = between(&side(&real), &side(&dilated), false).unwrap_err().to_string();
+    let refused = between(&side(&real), &side(&dilated), false, WITHIN).unwrap_err().to_string();
     assert!(refused.contains("are different experiments (dilation: 1 against 4)"), "{refused}");
-    between(&side(&real), &side(&dilated), true).unwrap();
+    between(&side(&real), &side(&dilated), true, WITHIN).unwrap();
 }

@@ -38,6 +38,7 @@ mod report_html;
 mod report_support;
 mod report_sweep;
 mod report_text;
+mod report_verdict;
 mod run_mock;
 mod server_support;
 mod sqlite_run;

@@ -4,14 +4,19 @@ use crate::emulated_support;
 use crate::report_support::*;
 use crate::run_mock::{Bench, GOOD, scenario};
 use spindle_base::Mistake;
-use spindle_lab::report::compare::{Comparisons, Format, Side, sides, within};
+use spindle_lab::report::compare::{Comparisons, Format, Side, sides};
+use spindle_lab::report::verdict::WITHIN;
 
 fn side(records: &str, cell: Option<&str>) -> Side {
     Side::new("run.jsonl", crate::report_support::records(records), cell).expect("such a cell")
 }
 
 fn between(left: &Side, right: &Side) -> Result<Comparisons, Mistake> {
-    spindle_lab::report::compare::between(left, right, false)
+    spindle_lab::report::compare::between(left, right, false, WITHIN)
+}
+
+fn within(side: &Side) -> Result<Comparisons, Mistake> {
+    spindle_lab::report::compare::within(side, WITHIN)
 }
 
 fn text(comparisons: &Comparisons) -> String {
@@ -22,10 +27,11 @@ fn text(comparisons: &Comparisons) -> String {
 fn every_cell_is_compared_to_the_first() {
     let comparisons = within(&side(&quickstart(), None)).expect("three cells");
     insta::assert_snapshot!(text(&comparisons), @r"
-x25-m to hdd-7200: ratio 22.6 (21.7 to 23.6), faster; 9,334 to 413 new-order transactions per
-  minute, 3 trials each, paired by block
-iodrive to hdd-7200: ratio 34.5 (34.1 to 35.0), faster; 14,256 to 413 new-order transactions per
-  minute, 3 trials each, paired by block
+x25-m to hdd-7200: better, ratio 22.6 (21.7 to 23.6): the whole interval lies above 1; 9,334 to 413
+  new-order transactions per minute, 3 trials each, paired by block
+iodrive to hdd-7200: better, ratio at least 34.5 (34.1 to 35.0): the whole interval lies above 1;
+  the cores limited the iodrive (97 % busy in 3 of 3 trials), so the true difference may be larger;
+  14,256 to 413 new-order transactions per minute, 3 trials each, paired by block
 note: iodrive has warnings: CPU saturated, late; `spindle report run.jsonl --format text` explains
   them
 ");
@@ -36,8 +42,9 @@ fn two_cells_of_one_run_are_paired() {
     let comparisons = between(&side(&quickstart(), Some("x25-m")), &side(&quickstart(), Some("iodrive")))
         .expect("both exist");
     insta::assert_snapshot!(text(&comparisons), @r"
-iodrive to x25-m: ratio 1.53 (1.47 to 1.59), faster; 14,256 to 9,334 new-order transactions per
-  minute, 3 trials each, paired by block
+iodrive to x25-m: better, ratio at least 1.53 (1.47 to 1.59): the whole interval lies above 1; the
+  cores limited the iodrive (97 % busy in 3 of 3 trials), so the true difference may be larger;
+  14,256 to 9,334 new-order transactions per minute, 3 trials each, paired by block
 note: iodrive has warnings: CPU saturated, late; `spindle report run.jsonl --format text` explains
   them
 ");
@@ -49,12 +56,15 @@ fn two_runs_are_not_paired_and_their_differences_are_named() {
         quickstart().replace("2000-01-01T00:00:00Z", "2000-01-02T00:00:00Z").replace("10.11.6", "11.4.2");
     let comparisons = between(&side(&quickstart(), None), &side(&later, None)).expect("cells in common");
     insta::assert_snapshot!(text(&comparisons), @r"
-hdd-7200 (run.jsonl) to hdd-7200 (run.jsonl): ratio 1.00 (0.964 to 1.04), no difference shown; 413
-  to 413 new-order transactions per minute, 3 trials each, Welch, unpaired
-x25-m (run.jsonl) to x25-m (run.jsonl): ratio 1.00 (0.935 to 1.07), no difference shown; 9,334 to
-  9,334 new-order transactions per minute, 3 trials each, Welch, unpaired
-iodrive (run.jsonl) to iodrive (run.jsonl): ratio 1.00 (0.953 to 1.05), no difference shown; 14,256
-  to 14,256 new-order transactions per minute, 3 trials each, Welch, unpaired
+hdd-7200 (run.jsonl) to hdd-7200 (run.jsonl): the same within 5 %, ratio 1.00 (0.964 to 1.04): the
+  whole interval lies within 5 % of 1; 413 to 413 new-order transactions per minute, 3 trials each,
+  Welch, unpaired
+x25-m (run.jsonl) to x25-m (run.jsonl): not known yet, ratio 1.00 (0.935 to 1.07): the interval
+  contains 1 and reaches beyond 5 %; about 3 more trials of each would decide (`trials = 6`); 9,334
+  to 9,334 new-order transactions per minute, 3 trials each, Welch, unpaired
+iodrive (run.jsonl) to iodrive (run.jsonl): not comparable, ratio 1.00 (0.953 to 1.05): the emulator
+  answered late (1.1 % of all request time), and that can be the whole answer; 14,256 to 14,256
+  new-order transactions per minute, 3 trials each, Welch, unpaired
 note: iodrive has warnings: CPU saturated, late; `spindle report run.jsonl --format text` explains
   them
 note: server differs: 10.11.6-MariaDB | 11.4.2-MariaDB
@@ -79,7 +89,7 @@ fn a_cell_without_a_measurement_has_a_reason_instead_of_a_ratio() {
         }
     });
     let comparisons = within(&side(&records, None)).expect("two cells");
-    insta::assert_snapshot!(text(&comparisons), @r"x25-m to hdd-7200: not compared, x25-m has no measurement");
+    insta::assert_snapshot!(text(&comparisons), @r"x25-m to hdd-7200: not comparable: x25-m has no measurement");
 }
 
 #[test]
@@ -87,10 +97,9 @@ fn one_trial_has_no_verdict() {
     let records = file(&[DISK, FLASH], 1, |_, _| {});
     let comparisons = within(&side(&records, None)).expect("two cells");
     insta::assert_snapshot!(text(&comparisons), @r"
-x25-m to hdd-7200: ratio 22.8 (no interval), too few trials; 9,312 to 409 new-order transactions per
-  minute, 1 trial each, ratio only
-note: one trial is too few for a verdict: set `trials = 3` or more and run again; finished trials
-  are kept
+x25-m to hdd-7200: not known yet, ratio 22.8 (no interval): one trial is too few for a verdict: set
+  `trials = 3` or more and run again; finished trials are kept; 9,312 to 409 new-order transactions
+  per minute, 1 trial each, ratio only
 ");
 }
 
@@ -115,10 +124,9 @@ fn two_trials_have_no_verdict_unless_they_agree() {
     });
     let comparisons = within(&side(&records, None)).expect("two cells");
     insta::assert_snapshot!(text(&comparisons), @r"
-x25-m to hdd-7200: ratio 44.9 (0.00800 to 252,424), too few trials; 22,791 to 409 new-order
+x25-m to hdd-7200: not known yet, ratio 44.9 (0.00800 to 252,424): two trials are too few for a
+  verdict: set `trials = 3` or more and run again; finished trials are kept; 22,791 to 409 new-order
   transactions per minute, 2 trials each, paired by block
-note: two trials are too few for a verdict: set `trials = 3` or more and run again; finished trials
-  are kept
 ");
 }
 
@@ -178,10 +186,12 @@ fn other_spellings_prose_and_more_trials_are_the_same_experiment() {
 fn a_comparison_of_different_experiments_says_so() {
     let other = of_scenario("bbbb", &SCENARIO.replace("warehouses = 10", "warehouses = 2"));
     let sides = [of_scenario("aaaa", SCENARIO), other].map(|records| side(&records, Some("x25-m")));
-    let comparisons = spindle_lab::report::compare::between(&sides[0], &sides[1], true).expect("allowed");
+    let comparisons =
+        spindle_lab::report::compare::between(&sides[0], &sides[1], true, WITHIN).expect("allowed");
     insta::assert_snapshot!(text(&comparisons), @r"
-x25-m (run.jsonl) to x25-m (run.jsonl): ratio 1.00 (0.935 to 1.07), no difference shown; 9,334 to
-  9,334 new-order transactions per minute, 3 trials each, Welch, unpaired
+x25-m (run.jsonl) to x25-m (run.jsonl): not known yet, ratio 1.00 (0.935 to 1.07): the interval
+  contains 1 and reaches beyond 5 %; about 3 more trials of each would decide (`trials = 6`); 9,334
+  to 9,334 new-order transactions per minute, 3 trials each, Welch, unpaired
 note: different experiments: warehouses: 10 against 2
 note: scenario hash differs: aaaa | bbbb
 ");
@@ -199,10 +209,11 @@ fn cells_that_differ_in_two_axes_are_compared_with_a_note() {
     let comparisons =
         within(&Side::new("run.jsonl", records, None).expect("no cell is named")).expect("three cells");
     insta::assert_snapshot!(text(&comparisons), @r"
-x25-m to hdd-7200: ratio 22.6 (21.7 to 23.6), faster; 9,334 to 413 new-order transactions per
-  minute, 3 trials each, paired by block
-iodrive to hdd-7200: ratio 34.5 (34.1 to 35.0), faster; 14,256 to 413 new-order transactions per
-  minute, 3 trials each, paired by block
+x25-m to hdd-7200: better, ratio 22.6 (21.7 to 23.6): the whole interval lies above 1; 9,334 to 413
+  new-order transactions per minute, 3 trials each, paired by block
+iodrive to hdd-7200: better, ratio at least 34.5 (34.1 to 35.0): the whole interval lies above 1;
+  the cores limited the iodrive (97 % busy in 3 of 3 trials), so the true difference may be larger;
+  14,256 to 413 new-order transactions per minute, 3 trials each, paired by block
 note: hdd-7200 and x25-m differ in storage (`hdd-7200`, `x25-m`) and in server (`mariadb`,
   `postgres`): the ratio is of all of it together
 note: iodrive has warnings: CPU saturated, late; `spindle report run.jsonl --format text` explains
@@ -215,15 +226,15 @@ fn a_comparison_is_a_table_for_documents_and_programs() {
     let comparisons = between(&side(&quickstart(), Some("x25-m")), &side(&quickstart(), Some("iodrive")))
         .expect("both exist");
     insta::assert_snapshot!(comparisons.lay_out(Format::Md).expect("a table"), @r"
-| cell | baseline | metric | cell's mean | baseline's mean | ratio | 95 % interval | verdict | trials |
-|---|---|---|--:|--:|--:|---|---|--:|
-| iodrive | x25-m | new-order transactions per minute | 14,256 | 9,334 | 1.53 | 1.47 to 1.59 | faster | 3 |
+| cell | baseline | metric | cell's mean | baseline's mean | ratio | 95 % interval | verdict | reason | trials |
+|---|---|---|--:|--:|--:|---|---|---|--:|
+| iodrive | x25-m | new-order transactions per minute | 14,256 | 9,334 | at least 1.53 | 1.47 to 1.59 | better | the whole interval lies above 1; the cores limited the iodrive (97 % busy in 3 of 3 trials), so the true difference may be larger | 3 |
 
 * iodrive has warnings: CPU saturated, late; \`spindle report run.jsonl --format text\` explains them
 ");
     insta::assert_snapshot!(comparisons.lay_out(Format::Csv).expect("a table"), @r#"
-baseline_file,baseline,baseline_label,baseline_trials,baseline_mean,candidate_file,candidate,candidate_label,candidate_trials,candidate_mean,metric,ratio,interval_low,interval_high,confidence,verdict,method,notes
-run.jsonl,x25-m,x25-m,3,9333.829059085447,run.jsonl,iodrive,iodrive,3,14256.398580525105,new-order transactions per minute,1.5276074036402099,1.469260318035125,1.588271561554959,0.95,faster,paired by block,"iodrive has warnings: CPU saturated, late; `spindle report run.jsonl --format text` explains them"
+baseline_file,baseline,baseline_label,baseline_trials,baseline_mean,candidate_file,candidate,candidate_label,candidate_trials,candidate_mean,metric,ratio,interval_low,interval_high,confidence,verdict,reason,bound,within,more_trials,method,notes
+run.jsonl,x25-m,x25-m,3,9333.829059085447,run.jsonl,iodrive,iodrive,3,14256.398580525105,new-order transactions per minute,1.5276074036402099,1.469260318035125,1.588271561554959,0.95,better,"the whole interval lies above 1; the cores limited the iodrive (97 % busy in 3 of 3 trials), so the true difference may be larger",at least,0.05,,paired by block,"iodrive has warnings: CPU saturated, late; `spindle report run.jsonl --format text` explains them"
 "#);
 }
 
@@ -242,9 +253,9 @@ fn a_run_is_named_by_its_directory_and_a_cell_by_its_label_or_alone() {
         };
         assert!(told.starts_with(expect), "{told}");
     };
-    check("RUN", None, "Intel X25-M to hdd-7200: ratio");
-    check("RUN/records.jsonl:iodrive", Some("intel x25-m"), "Intel X25-M to iodrive: ratio");
-    check("RUN:hdd-7200", Some("iodrive"), "iodrive to hdd-7200: ratio");
+    check("RUN", None, "Intel X25-M to hdd-7200: better, ratio");
+    check("RUN/records.jsonl:iodrive", Some("intel x25-m"), "Intel X25-M to iodrive: ");
+    check("RUN:hdd-7200", Some("iodrive"), "iodrive to hdd-7200: better, ratio at least");
     check("RUN:hdd-7200", Some("x25-n"), "RUN: has no cell `x25-n`; did you mean `x25-m`?");
     check("RUN:hdd-7200", Some("gone.jsonl"), "gone.jsonl: does not exist");
 }
@@ -263,7 +274,7 @@ fn runs_that_differ_in_their_storage_are_compared_and_those_of_other_workloads_a
     };
     other("sizes", "size = \"2 GB\"", "size = \"3 GB\"");
     let told = bench.text(&["compare", "results", "sizes"]);
-    assert!(told.starts_with("a (sizes) to a (results): ratio "), "{told}");
+    assert!(told.starts_with("a (sizes) to a (results): not known yet, ratio "), "{told}");
     other("latency", "latency_us = 500", "latency_us = 900");
     let told = bench.talk(&["compare", "results", "latency"], 2);
     assert!(told.contains("(latency_us: 500 against 900)"), "{told}");

@@ -5,6 +5,7 @@ use std::path::Path;
 use crate::report_support::*;
 use spindle_lab::record::{DeviceView, ParameterHead, PartHead, Trial, Warning};
 use spindle_lab::report::format::number;
+use spindle_lab::report::verdict::Word;
 use spindle_lab::report::{self, Format, View, parse};
 
 fn render(records: &str, format: Format) -> String {
@@ -92,7 +93,7 @@ fn the_report_is_a_pure_function_of_the_records() {
 fn json_says_what_the_table_says() {
     let json: serde_json::Value = serde_json::from_str(&render(&quickstart(), Format::Json)).expect("JSON");
     assert_eq!(json["baseline"], "hdd-7200");
-    assert_eq!(json["cells"][1]["ratio"]["verdict"], "faster");
+    assert_eq!(json["cells"][1]["verdict"]["word"], "better");
     assert_eq!(json["cells"][0]["trials"].as_array().map(Vec::len), Some(3));
 }
 
@@ -103,14 +104,13 @@ fn verdicts_of_every_shape() {
         .map(|(name, records)| format!("{name}: {}", verdict(&records)))
         .collect();
     insta::assert_snapshot!(verdicts.join("\n"), @r"
-quickstart: The iodrive is the fastest: 34.5 times the throughput of the hdd-7200 (95 % interval 34.1 to 35.0), and 1.53 times that of the runner-up, the x25-m (95 % interval 1.47 to 1.59).
-failed-trials: The iodrive is the fastest: 34.1 times the throughput of the hdd-7200 (95 % interval 32.8 to 35.4), and 1.49 times that of the runner-up, the x25-m (95 % interval 1.22 to 1.82).
-sweep: “Intel X25-M, terminals=32” is the fastest: 4.65 times the throughput of “7200 rpm disk, terminals=8” (95 % interval 4.33 to 4.98).
-single-trial: The x25-m was ahead with 22.8 times the throughput of the hdd-7200, but one trial is too few for a verdict: set `trials = 3` or more and run again; finished trials are kept.
+quickstart: The x25-m gives 22.6 times the new-order transactions of the hdd-7200; the iodrive gives at least 1.53 times that, but there the cores decide.
+failed-trials: The x25-m gives 22.9 times the new-order transactions of the hdd-7200; the iodrive gives 1.49 times that.
+single-trial: Whether the x25-m gives more than the hdd-7200 is not known yet: one trial is too few for a verdict: set `trials = 3` or more and run again; finished trials are kept.
 one-cell: The hdd-7200 reached 413 new-order transactions per minute (95 % interval 396 to 430, 3 trials). There is nothing to compare it with.
 all-failed: Nothing was measured: all 4 trials failed.
-no-difference: No difference is shown between the x25-m-again and the x25-m: with 95 % confidence, the x25-m-again had 0.966 to 1.05 times the throughput of the x25-m; it had 22.7 times the throughput of the hdd-7200 (95 % interval 21.9 to 23.6).
-mock-without-emulator: The x25-m is the fastest: 22.6 times the throughput of the hdd-7200 (95 % interval 21.7 to 23.6).
+no-difference: The x25-m gives the most: the hdd-7200 gives 0.0443 times that; whether the x25-m-again gives more than the x25-m is not known yet: about 1 more trial of each would decide (`trials = 4`).
+mock-without-emulator: The x25-m gives 22.6 times the new-order transactions of the hdd-7200.
 ");
 }
 
@@ -118,7 +118,8 @@ mock-without-emulator: The x25-m is the fastest: 22.6 times the throughput of th
 fn a_single_trial_is_not_called_a_finding() {
     let view = View::new(&records(&shape("single-trial")));
     let ratio = view.cells[1].ratio.as_ref().expect("a ratio");
-    assert_eq!((ratio.interval, ratio.verdict.as_str()), (None, "too few trials"));
+    let verdict = view.cells[1].verdict.as_ref().expect("a verdict");
+    assert_eq!((ratio.interval, verdict.word), (None, Word::NotKnown));
     assert_eq!(view.cells[1].throughput.as_ref().and_then(|throughput| throughput.interval), None);
 }
 
@@ -163,7 +164,8 @@ fn every_format_has_the_labels_and_the_parameters_that_differ() {
         let flowing = page.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(flowing.contains(differs), "{format:?}: {page}");
         assert!(
-            flowing.contains("“battery, dead” is the fastest: 22.6 times the throughput of “battery good”"),
+            flowing
+                .contains("“battery, dead” gives 22.6 times the new-order transactions of “battery good”."),
             "{page}"
         );
     }
@@ -177,11 +179,8 @@ fn every_format_has_the_labels_and_the_parameters_that_differ() {
 fn two_trials_without_a_difference_ask_for_a_third() {
     let again = Shape { name: "x25-m-again", ..FLASH };
     let text = file(&[FLASH, again], 2, |_, _| {});
-    insta::assert_snapshot!(verdict(&text), @"The x25-m-again and the x25-m were level, but two trials are too few for a verdict: set `trials = 3` or more and run again; finished trials are kept.");
-    assert_eq!(
-        View::new(&records(&text)).cells[1].ratio.as_ref().expect("a ratio").verdict,
-        "too few trials"
-    );
+    insta::assert_snapshot!(verdict(&text), @r"Whether the x25-m-again gives more than the x25-m is not known yet: two trials are too few for a verdict: set `trials = 3` or more and run again; finished trials are kept.");
+    assert_eq!(View::new(&records(&text)).cells[1].verdict.as_ref().expect("a verdict").more_trials, Some(1));
     let one = file(&[DISK], 2, |_, _| {});
     insta::assert_snapshot!(verdict(&one), @"The hdd-7200 reached 409 new-order transactions per minute; two trials are too few for a verdict: set `trials = 3` or more and run again; finished trials are kept.");
 }
@@ -228,8 +227,10 @@ fn a_quantile_of_few_transactions_is_in_no_format() {
 
 #[test]
 fn equal_cells_are_not_ranked() {
-    let sentence = verdict(&shape("no-difference"));
-    assert!(sentence.starts_with("No difference is shown between"), "{sentence}");
+    let view = View::new(&records(&shape("no-difference")));
+    let word = view.cells[1].verdict.as_ref().expect("a verdict").word;
+    assert!(matches!(word, Word::Same | Word::NotKnown), "{word:?}");
+    assert!(!view.verdict.sentence.contains("times the new-order transactions of the x25-m;"));
 }
 
 #[test]
@@ -290,13 +291,13 @@ fn a_ratio_has_one_direction_and_none_without_a_difference() {
         }
     });
     let view = View::new(&records(&text));
-    insta::assert_snapshot!(view.verdict.sentence, @"No difference is shown between the x25-m and the x25-m-again: with 95 % confidence, the x25-m-again had 0.0863 to 13.0 times the throughput of the x25-m.");
+    insta::assert_snapshot!(view.verdict.sentence, @r"Whether the x25-m-again gives less than the x25-m is not known yet: about 1156 more trials of each would decide (`trials = 1159`).");
     insta::assert_snapshot!(view.footnotes[0], @"For the x25-m-again, ratio and means point in opposite directions, because the trials differ widely: the ratio is the geometric mean of the ratios of single trials.");
     // The table divides by the first cell, and so does the sentence when that cell is the fastest.
     let fastest = verdict(&file(&[CARD, FLASH, DISK], 3, |_, _| {}));
-    insta::assert_snapshot!(fastest, @"The iodrive is the fastest: the x25-m had 0.651 times its throughput (95 % interval 0.623 to 0.679).");
+    insta::assert_snapshot!(fastest, @r"The iodrive gives the most: the x25-m gives 0.651 times that; the hdd-7200 gives 0.0286 times that.");
     let single = verdict(&file(&[FLASH, DISK], 1, |_, _| {}));
-    insta::assert_snapshot!(single, @"The x25-m was ahead: the hdd-7200 had 0.0453 times its throughput, but one trial is too few for a verdict: set `trials = 3` or more and run again; finished trials are kept.");
+    insta::assert_snapshot!(single, @r"Whether the hdd-7200 gives less than the x25-m is not known yet: one trial is too few for a verdict: set `trials = 3` or more and run again; finished trials are kept.");
 }
 
 #[test]
@@ -496,13 +497,11 @@ fn a_shorter_time_is_better() {
     let records = list();
     let view = View::new(&crate::report_support::records(&records));
     let ratio = view.cells[2].ratio.as_ref().expect("a ratio to the disk");
-    assert_eq!((ratio.verdict.as_str(), ratio.ratio < 0.2), ("faster", true), "{ratio:?}");
+    let word = view.cells[2].verdict.as_ref().expect("a verdict").word;
+    assert_eq!((word, ratio.ratio < 0.2), (Word::Better, true), "{ratio:?}");
     let sentence = &view.verdict.sentence;
-    assert!(sentence.starts_with("The iodrive is the fastest: 0.0"), "{sentence}");
-    assert!(
-        sentence.contains(&format!(" times the time of the {} (95 % interval ", DISK.name)),
-        "{sentence}"
-    );
+    assert!(sentence.starts_with("The x25-m needs 0.0"), "{sentence}");
+    assert!(sentence.contains(&format!(" times the time of the {}; ", DISK.name)), "{sentence}");
     let operations = &view.cells[0].transactions;
     assert!(operations[0].client_cpu_us > Some(0.0) && operations[0].list_s > Some(0.0), "{operations:?}");
     assert_eq!(operations[3].client_cpu_us, None);

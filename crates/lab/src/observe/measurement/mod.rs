@@ -105,6 +105,7 @@ pub fn measurement(window: &Window, verification: Vec<Check>) -> Result<(Measure
         cpu,
         bottleneck: bottleneck::verdict(&evidence),
         replication,
+        flushed_at_commit: window.durability.flushed_logs.clone(),
         server_counters,
         verification,
     };

@@ -6,7 +6,8 @@ use itertools::Itertools as _;
 
 use super::super::{comma, markdown};
 use super::{Comparisons, Name, Pair};
-use crate::report::format::optional;
+use crate::report::format::{number, optional};
+use crate::report::verdict::{Bound, Verdict};
 use crate::report::{Ratio, wrapped};
 use spindle_base::text::plural;
 
@@ -59,9 +60,9 @@ impl Comparisons {
         self.experiment.iter().map(|difference| format!("different experiments: {difference}"))
     }
 
-    /// The notes that concern one pair, with the reason if it has no ratio.
+    /// The notes that concern one pair.
     fn notes_of(&self, pair: &Pair) -> Vec<String> {
-        let of_pair = pair.reason.iter().chain(&pair.notes).cloned();
+        let of_pair = pair.notes.iter().cloned();
         let warned = [&pair.baseline, &pair.candidate].into_iter().filter_map(Name::warned);
         let of_runs = self.differences.iter().cloned();
         of_pair.chain(self.experiments()).chain(warned).chain(of_runs).unique().collect()
@@ -69,8 +70,8 @@ impl Comparisons {
 
     fn markdown(&self) -> String {
         let mut page =
-            "| cell | baseline | metric | cell's mean | baseline's mean | ratio | 95 % interval | verdict | trials |\n\
-             |---|---|---|--:|--:|--:|---|---|--:|\n"
+            "| cell | baseline | metric | cell's mean | baseline's mean | ratio | 95 % interval | verdict | reason | trials |\n\
+             |---|---|---|--:|--:|--:|---|---|---|--:|\n"
                 .to_owned();
         for pair in &self.pairs {
             let ratio = pair.ratio.as_ref();
@@ -81,14 +82,12 @@ impl Comparisons {
                 pair.metric.as_deref().map_or_else(|| "-".to_owned(), markdown::escaped),
                 optional(pair.candidate.mean),
                 optional(pair.baseline.mean),
-                optional(ratio.map(|ratio| ratio.ratio)),
+                ratio.map_or_else(|| "-".to_owned(), |ratio| bounded(pair, ratio)),
                 ratio
                     .and_then(|ratio| ratio.interval)
                     .map_or_else(|| "-".to_owned(), |range| range.to_string()),
-                ratio.map_or_else(
-                    || markdown::escaped(&format!("not compared: {}", reason(pair))),
-                    |ratio| ratio.verdict.clone(),
-                ),
+                pair.verdict.words(),
+                markdown::escaped(&pair.verdict.reason),
                 match (pair.candidate.trials, pair.baseline.trials) {
                     (candidate, baseline) if candidate == baseline => candidate.to_string(),
                     (candidate, baseline) => format!("{candidate}, {baseline}"),
@@ -123,6 +122,10 @@ impl Comparisons {
             "interval_high",
             "confidence",
             "verdict",
+            "reason",
+            "bound",
+            "within",
+            "more_trials",
             "method",
             "notes",
         ])?;
@@ -130,7 +133,7 @@ impl Comparisons {
             let ratio = pair.ratio.as_ref();
             let interval = ratio.and_then(|ratio| ratio.interval);
             let value = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
-            let words = |pick: fn(&Ratio) -> &String| ratio.map(|ratio| pick(ratio).clone());
+            let Verdict { word, reason, bound, within, more_trials, .. } = &pair.verdict;
             let notes = self.notes_of(pair).join("; ");
             let of_pair = [
                 pair.metric.clone().unwrap_or_default(),
@@ -138,8 +141,12 @@ impl Comparisons {
                 value(interval.map(|interval| interval.low)),
                 value(interval.map(|interval| interval.high)),
                 value(interval.map(|_| spindle_stats::CONFIDENCE)),
-                words(|ratio| &ratio.verdict).unwrap_or_else(|| "not compared".to_owned()),
-                words(|ratio| &ratio.method).unwrap_or_default(),
+                word.name().to_owned(),
+                reason.clone(),
+                bound.map(Bound::words).unwrap_or_default().to_owned(),
+                within.to_string(),
+                more_trials.map(|more| more.to_string()).unwrap_or_default(),
+                ratio.map(|ratio| ratio.method.clone()).unwrap_or_default(),
                 notes,
             ];
             let of_cells = [&pair.baseline, &pair.candidate].into_iter().flat_map(|name| {
@@ -154,16 +161,20 @@ impl Comparisons {
 
 fn sentence(pair: &Pair) -> String {
     let head = shown(pair).join(" to ");
+    let (verdict, reason) = (pair.verdict.words(), &pair.verdict.reason);
     let Some(ratio) = &pair.ratio else {
-        return format!("{head}: not compared, {}", reason(pair));
+        return format!("{head}: {verdict}: {reason}");
     };
     let means = [&pair.candidate, &pair.baseline].map(|name| optional(name.mean)).join(" to ");
     let (metric, trials) = (pair.metric.as_deref().unwrap_or_default(), trials(pair));
-    format!("{head}: ratio {}, {}; {means} {metric}, {trials}, {}", ratio.text(), ratio.verdict, ratio.method)
+    let ratio_words = ratio.bounded(pair.verdict.bound);
+    format!("{head}: {verdict}, ratio {ratio_words}: {reason}; {means} {metric}, {trials}, {}", ratio.method)
 }
 
-fn reason(pair: &Pair) -> &str {
-    pair.reason.as_deref().unwrap_or("no reason known")
+/// The ratio without its interval: `at least 9.81`.
+fn bounded(pair: &Pair, ratio: &Ratio) -> String {
+    let bound = pair.verdict.bound.map_or_else(String::new, |bound| format!("{} ", bound.words()));
+    format!("{bound}{}", number(ratio.ratio))
 }
 
 /// Candidate and baseline, with their files where the names are equal.

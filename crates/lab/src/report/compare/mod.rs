@@ -4,7 +4,6 @@
 //! two runs at different times: their trials are not paired, and all other differences between the runs are
 //! listed. Cells of different experiments are refused, because their ratio would not be the storage's.
 
-mod experiment;
 mod layout;
 mod side;
 
@@ -13,17 +12,13 @@ use std::collections::BTreeMap;
 use itertools::Itertools as _;
 use serde::Serialize;
 use spindle_base::Mistake;
-use spindle_stats::{CONFIDENCE, Comparison, Sample, compare};
 
-use crate::record::{Cell, Metric};
-use crate::report::advice::too_few_trials;
-use crate::report::{self, Ratio, Records, dilation, precision};
-use experiment::Difference;
+use crate::record::Cell;
+use crate::report::experiment::{self, Difference};
+use crate::report::verdict::{CellOf, Expectation, Judged, Met, Verdict, judge, metrics_differ};
+use crate::report::{self, Ratio, Records, dilation};
 pub use layout::Format;
 pub use side::{Side, sides};
-
-/// The verdict where trials are too few, whatever their interval is.
-const TOO_FEW_TRIALS: &str = "too few trials";
 
 /// One pair of cells.
 #[derive(Debug, Clone, Serialize)]
@@ -34,8 +29,7 @@ pub struct Pair {
     pub metric: Option<String>,
     /// `None` without two values to divide.
     pub ratio: Option<Ratio>,
-    /// Why there is no ratio.
-    pub reason: Option<String>,
+    pub verdict: Verdict,
     /// Reservations about this pair, as sentences.
     pub notes: Vec<String>,
 }
@@ -66,11 +60,19 @@ pub struct Comparisons {
     pub differences: Vec<String>,
 }
 
-/// Compares every cell of one file with its first cell, or with the named one.
+impl Comparisons {
+    /// Whether every pair is as expected: no if one is not, open if one is not known yet or not comparable.
+    pub fn meet(&self, expectation: Expectation) -> Met {
+        self.pairs.iter().map(|pair| expectation.of(&pair.verdict)).max().unwrap_or(Met::Open)
+    }
+}
+
+/// Compares every cell of one file with its first cell, or with the named one. A difference up to the margin,
+/// a share, does not matter.
 ///
 /// # Errors
 /// The file has one cell only.
-pub fn within(side: &Side) -> Result<Comparisons, Mistake> {
+pub fn within(side: &Side, margin: f64) -> Result<Comparisons, Mistake> {
     let cells = &side.records.header.cells;
     let [first, _, ..] = cells.as_slice() else {
         let words = "has one cell only; name a second file or cell to compare it with";
@@ -78,7 +80,7 @@ pub fn within(side: &Side) -> Result<Comparisons, Mistake> {
     };
     let first = side.cell().unwrap_or(first);
     let others = cells.iter().filter(|cell| cell.name != first.name);
-    let pairs: Vec<Pair> = others.map(|other| pair((side, first), (side, other), true)).collect();
+    let pairs: Vec<Pair> = others.map(|other| pair((side, first), (side, other), true, margin)).collect();
     let warnings = warnings(&pairs);
     Ok(Comparisons { pairs: named(pairs), experiment: Vec::new(), warnings, differences: Vec::new() })
 }
@@ -87,7 +89,7 @@ pub fn within(side: &Side) -> Result<Comparisons, Mistake> {
 ///
 /// # Errors
 /// There is nothing to compare, or the cells are of different experiments, unless `anyway`.
-pub fn between(left: &Side, right: &Side, anyway: bool) -> Result<Comparisons, Mistake> {
+pub fn between(left: &Side, right: &Side, anyway: bool, margin: f64) -> Result<Comparisons, Mistake> {
     let same_run = left.records.header.created_at == right.records.header.created_at
         && left.records.header.provenance == right.records.header.provenance;
     let mut chosen = chosen(left, right)?;
@@ -98,7 +100,7 @@ pub fn between(left: &Side, right: &Side, anyway: bool) -> Result<Comparisons, M
         let words = "is on both sides; name two cells, or two runs";
         return Err(Mistake::new(format!("{}: {words}", right.shown())));
     }
-    let reasons = chosen.iter().map(|(one, other)| metrics_differ((left, one), (right, other)));
+    let reasons = chosen.iter().map(|(one, other)| metrics_differ(cell_of(left, one), cell_of(right, other)));
     if let Some(reasons) = reasons.collect::<Option<Vec<String>>>() {
         let (left, right) = (left.shown(), right.shown());
         return Err(Mistake::new(format!("{left} and {right} cannot be compared: {}", reasons[0])));
@@ -112,7 +114,7 @@ pub fn between(left: &Side, right: &Side, anyway: bool) -> Result<Comparisons, M
             right.shown()
         )));
     }
-    let of_chosen = |(one, other): &(&Cell, &Cell)| pair((left, one), (right, other), same_run);
+    let of_chosen = |(one, other): &(&Cell, &Cell)| pair((left, one), (right, other), same_run, margin);
     let pairs: Vec<Pair> = chosen.iter().map(of_chosen).collect();
     let mut differences = if same_run { Vec::new() } else { differences(&left.records, &right.records) };
     differences.retain(|(name, _)| !experiment.iter().any(|difference| difference.key == *name));
@@ -169,66 +171,35 @@ fn differences_of_experiments(left: &Side, right: &Side, chosen: &[(&Cell, &Cell
     differences
 }
 
-fn pair((left, baseline): (&Side, &Cell), (right, candidate): (&Side, &Cell), same_run: bool) -> Pair {
-    let baseline_samples = report::samples(&left.records, &baseline.name);
-    let mut candidate_samples = report::samples(&right.records, &candidate.name);
-    if !same_run {
-        // Blocks of two runs have nothing in common but their numbers. The offset keeps the second run's
-        // blocks apart.
-        let last = baseline_samples.iter().map(|sample| sample.block).max().unwrap_or_default();
-        for sample in &mut candidate_samples {
-            sample.block += last + 1;
-        }
-    }
-    let metrics = (metric(left, baseline), metric(right, candidate));
-    let differ = metrics_differ((left, baseline), (right, candidate));
-    let (mut ratio, reason) = match metrics {
-        (None, _) => (None, Some(format!("{} has no measurement", baseline.name))),
-        (_, None) => (None, Some(format!("{} has no measurement", candidate.name))),
-        _ if differ.is_some() => (None, differ.clone()),
-        (Some(metric), _) => match comparison(left, same_run, &baseline_samples, &candidate_samples) {
-            Some(comparison) => (Some(Ratio::new(comparison, metric.lower_is_better)), None),
-            None => (None, Some("one of them did no work".to_owned())),
-        },
-    };
+fn pair(
+    (left, baseline): (&Side, &Cell),
+    (right, candidate): (&Side, &Cell),
+    same_run: bool,
+    within: f64,
+) -> Pair {
+    let [one, other] = [cell_of(left, baseline), cell_of(right, candidate)];
+    let Judged { ratio, verdict } = judge(one, other, same_run, within);
     let is_same =
         left.records.header.provenance.scenario_hash == right.records.header.provenance.scenario_hash;
     let axes = is_same.then(|| experiment::axes(baseline, candidate)).flatten();
-    let is_open = |ratio: &&mut Ratio| !["faster", "slower"].contains(&ratio.verdict.as_str());
-    let few = too_few_trials(baseline_samples.len().min(candidate_samples.len()));
-    let few = ratio.as_mut().filter(is_open).zip(few).map(|(ratio, words)| {
-        TOO_FEW_TRIALS.clone_into(&mut ratio.verdict);
-        words
-    });
+    let metric =
+        report::metric(&left.records, &baseline.name).filter(|_| metrics_differ(one, other).is_none());
     Pair {
-        baseline: name(left, baseline, &baseline_samples),
-        candidate: name(right, candidate, &candidate_samples),
-        metric: metrics.0.filter(|_| differ.is_none()).map(|metric| metric.name.clone()),
+        baseline: name(left, baseline),
+        candidate: name(right, candidate),
+        metric: metric.map(|metric| metric.name.clone()),
         ratio,
-        reason,
-        notes: few.into_iter().chain(axes).collect(),
+        verdict,
+        notes: axes.into_iter().collect(),
     }
 }
 
-/// Two runs have no block in common, so the rule that ended one of them does not hold for both.
-fn comparison(side: &Side, same_run: bool, baseline: &[Sample], candidate: &[Sample]) -> Option<Comparison> {
-    match &side.records.header.scenario.until {
-        Some(until) if same_run => precision::comparison(baseline, candidate, until),
-        _ => compare(baseline, candidate, CONFIDENCE),
-    }
+fn cell_of<'a>(side: &'a Side, cell: &'a Cell) -> CellOf<'a> {
+    CellOf { records: &side.records, cell }
 }
 
-fn metric<'a>(side: &'a Side, cell: &Cell) -> Option<&'a Metric> {
-    report::metric(&side.records, &cell.name)
-}
-
-/// A sentence if both cells are measured, by different metrics.
-fn metrics_differ(left: (&Side, &Cell), right: (&Side, &Cell)) -> Option<String> {
-    let (left, right) = (metric(left.0, left.1)?, metric(right.0, right.1)?);
-    (left.name != right.name).then(|| format!("their metrics differ ({}; {})", left.name, right.name))
-}
-
-fn name(side: &Side, cell: &Cell, samples: &[Sample]) -> Name {
+fn name(side: &Side, cell: &Cell) -> Name {
+    let samples = report::samples(&side.records, &cell.name);
     Name {
         cell: cell.name.clone(),
         label: cell.label.clone(),

@@ -5,7 +5,7 @@ use std::fmt::{self, Display, Formatter};
 
 use itertools::Itertools as _;
 use serde::Serialize;
-use spindle_stats::{CONFIDENCE, Comparison, Sample, Verdict, mean, mean_interval, standard_deviation};
+use spindle_stats::{CONFIDENCE, Comparison, Sample, mean, mean_interval, standard_deviation};
 
 use super::{
     average::average,
@@ -17,6 +17,7 @@ use super::{
 use crate::record::{
     Cell, CpuSummary, Difference, EmulatorSummary, Measurement, Metric, PerTransaction, Trial, Warning,
 };
+use crate::report::verdict::{Bound, Verdict};
 use crate::report::{Records, format};
 
 #[derive(Debug, Clone, Copy, Serialize, PartialEq)]
@@ -53,6 +54,8 @@ pub struct CellView {
     pub latency: Option<Quantiles>,
     /// Ratio to the baseline; `None` for the baseline itself.
     pub ratio: Option<Ratio>,
+    /// Compared with the baseline; `None` for the baseline itself.
+    pub verdict: Option<Verdict>,
     pub bottleneck: Option<CellBottleneck>,
     /// Short names of the kinds of warnings. The sentences are in the view.
     pub warnings: Vec<String>,
@@ -84,8 +87,6 @@ pub struct Throughput {
 pub struct Ratio {
     pub ratio: f64,
     pub interval: Option<Range>,
-    /// `faster`, `slower`, `no difference shown`, `not tested`, `too few trials`.
-    pub verdict: String,
     pub method: String,
 }
 
@@ -180,14 +181,8 @@ pub(crate) fn warning_names(records: &Records, cell: &str) -> Vec<String> {
 }
 
 impl Ratio {
-    /// Keeps the ratio of the values as they are. For a time, the smaller value is the faster one.
-    pub(crate) fn new(comparison: Comparison, lower_is_better: bool) -> Self {
-        let verdict = match (comparison.verdict, lower_is_better) {
-            (Verdict::Faster, false) | (Verdict::Slower, true) => "faster",
-            (Verdict::Slower, false) | (Verdict::Faster, true) => "slower",
-            (Verdict::NoDifferenceShown, _) => "no difference shown",
-            (Verdict::NotTested, _) => "not tested",
-        };
+    /// Keeps the ratio of the values as they are: a smaller time has a ratio below one.
+    pub(crate) fn new(comparison: &Comparison) -> Self {
         let method = match comparison.method {
             spindle_stats::Method::Paired => "paired by block",
             spindle_stats::Method::Welch => "Welch, unpaired",
@@ -196,9 +191,13 @@ impl Ratio {
         Self {
             ratio: comparison.ratio,
             interval: comparison.interval.map(|interval| Range { low: interval.low, high: interval.high }),
-            verdict: verdict.to_owned(),
             method: method.to_owned(),
         }
+    }
+
+    /// `9.81 (9.12 to 10.5)`, or `at least 9.81 (9.12 to 10.5)`.
+    pub fn bounded(&self, bound: Option<Bound>) -> String {
+        bound.map_or_else(|| self.text(), |bound| format!("{} {}", bound.words(), self.text()))
     }
 
     /// `9.81 (9.12 to 10.5)`.
@@ -230,6 +229,7 @@ impl CellView {
             throughput: throughput(&measurements),
             latency: merged(measurements.iter().map(|measurement| &measurement.latency)),
             ratio: None,
+            verdict: None,
             bottleneck: bottleneck(&trials).map(|found| CellBottleneck {
                 reason: records.header.with_titles(cell, &found.reason, format::the),
                 ..found

@@ -2,7 +2,6 @@
 
 use itertools::Itertools as _;
 use serde::Serialize;
-use spindle_stats::{CONFIDENCE, compare};
 
 mod average;
 mod bottleneck;
@@ -31,7 +30,8 @@ pub use self::storage::StorageView;
 pub use self::table::TrialTable;
 use self::verdict::VerdictView;
 use self::warnings::WarningView;
-use super::{Records, advice, dilation, format, precision};
+use super::verdict::{CellOf, Judged, WITHIN, judge};
+use super::{Records, dilation, format, precision};
 use crate::record::{Cell, Header, StackHead, StartState, Warning};
 use spindle_base::text::plural;
 
@@ -102,7 +102,9 @@ impl View {
         let baseline = cells.iter().find(|cell| cell.throughput.is_some()).map(|cell| cell.name.clone());
         if let Some(baseline) = &baseline {
             for cell in cells.iter_mut().filter(|cell| cell.name != *baseline) {
-                cell.ratio = ratio(records, baseline, &cell.name);
+                if let Some(judged) = judged(records, baseline, &cell.name) {
+                    (cell.ratio, cell.verdict) = (judged.ratio, Some(judged.verdict));
+                }
                 cell.differences = storage::differences(header, &cell.name, baseline);
             }
         }
@@ -114,6 +116,7 @@ impl View {
         let baseline_mean = throughputs.first().map(|throughput| throughput.mean);
         let sweeps = SweepView::all(records, &cells);
         let peaks: Vec<&str> = sweeps.first().into_iter().flat_map(SweepView::peaks).collect();
+        let trials = TrialTable::new(records, &cells, baseline.as_deref());
         let verdict =
             VerdictView::new(records, &cells, &peaks, baseline.as_deref(), metric.as_deref(), &failures);
         Self {
@@ -137,7 +140,7 @@ impl View {
             header: header.clone(),
             replication: replication::sentences(&cells),
             study: StudyTable::new(records, &cells),
-            trials: TrialTable::new(records),
+            trials,
             charts: Charts::new(metric.as_deref(), &cells, &sweeps, records),
             sweeps,
             metric,
@@ -146,24 +149,11 @@ impl View {
     }
 }
 
-/// `None` when either cell has no number, or when their metrics differ.
-pub(super) fn ratio(records: &Records, baseline: &str, candidate: &str) -> Option<Ratio> {
-    let (metric, other) = (metric(records, baseline)?, metric(records, candidate)?);
-    if metric.name != other.name {
-        return None;
-    }
-    let (baseline, candidate) = (samples(records, baseline), samples(records, candidate));
-    let comparison = match &records.header.scenario.until {
-        Some(until) => precision::comparison(&baseline, &candidate, until),
-        None => compare(&baseline, &candidate, CONFIDENCE),
-    }?;
-    let ratio = Ratio::new(comparison, metric.lower_is_better);
-    // Too few trials show no difference, whatever the storage does.
-    let is_open = !["faster", "slower"].contains(&ratio.verdict.as_str());
-    match advice::too_few_trials(baseline.len().min(candidate.len())) {
-        Some(_) if is_open => Some(Ratio { verdict: "too few trials".to_owned(), ..ratio }),
-        _ => Some(ratio),
-    }
+/// Two cells of a run. `None` for a cell that is not in its header.
+pub(super) fn judged(records: &Records, baseline: &str, candidate: &str) -> Option<Judged> {
+    let find = |name: &str| records.header.cells.iter().find(|cell| cell.name == name);
+    let [baseline, candidate] = [find(baseline)?, find(candidate)?].map(|cell| CellOf { records, cell });
+    Some(judge(baseline, candidate, true, WITHIN))
 }
 
 fn subject(header: &Header) -> &'static str {

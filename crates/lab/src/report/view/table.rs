@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use spindle_stats::fewest_for_quantile;
 
 use super::bottleneck::bottleneck_name;
-use super::cell::failure;
+use super::cell::{CellView, failure};
 use super::latency::is_shown;
 use crate::record::{Cell, Measurement, MountHead, MountView, ReplicaView, SweptValue, Trial, Warning};
 use crate::report::{Records, format};
@@ -42,7 +42,8 @@ const OF_TRIAL: [&str; 12] = [
 const OF_FIGURE: [&str; 6] = ["transaction", "part", "metric", "unit", "value", "text"];
 
 impl TrialTable {
-    pub(super) fn new(records: &Records) -> TrialTable {
+    /// The trials, and after them the comparison of each cell with the baseline.
+    pub(super) fn new(records: &Records, cells: &[CellView], baseline: Option<&str>) -> TrialTable {
         let cell = |trial: &Trial| records.header.cells.iter().find(|cell| cell.name == trial.cell);
         let trials = records.trials.iter().filter_map(|trial| Some((trial, cell(trial)?)));
         let rows = trials.flat_map(|(trial, cell)| {
@@ -51,8 +52,61 @@ impl TrialTable {
                 .into_iter()
                 .map(move |figure| head.iter().cloned().chain(figure.values()).collect())
         });
-        TrialTable { columns: [&OF_TRIAL[..], &OF_FIGURE[..]].concat(), rows: rows.collect() }
+        let compared = cells.iter().zip(&records.header.cells).flat_map(|(view, cell)| {
+            let head = head_of_cell(records, cell);
+            let row = move |figure: Figure| head.iter().cloned().chain(figure.values()).collect();
+            comparison(view, baseline.unwrap_or_default()).into_iter().map(row)
+        });
+        let columns = [&OF_TRIAL[..], &OF_FIGURE[..]].concat();
+        TrialTable { columns, rows: rows.chain(compared).collect() }
     }
+}
+
+/// The head of a row that is of all trials of a cell.
+fn head_of_cell(records: &Records, cell: &Cell) -> [Value; OF_TRIAL.len()] {
+    let [experiment, name, label, storage, storage_label, server] = [
+        records.header.scenario.name.as_str(),
+        &cell.name,
+        &cell.label,
+        cell.layout_name(),
+        cell.storage_label(),
+        &cell.server,
+    ]
+    .map(Value::from);
+    let (workload, null) = (cell.workload.clone().into(), || Value::Null);
+    [
+        experiment,
+        name,
+        label,
+        storage,
+        storage_label,
+        server,
+        null(),
+        workload,
+        null(),
+        null(),
+        null(),
+        null(),
+    ]
+}
+
+/// Ratio and verdict of a cell, which name the baseline in `text`.
+fn comparison(cell: &CellView, baseline: &str) -> Vec<Figure> {
+    let Some(verdict) = &cell.verdict else { return Vec::new() };
+    let of = |field: &str, value: f64| Figure { text: baseline.to_owned(), ..figure(field, value) };
+    let words = |field: &str, text: &str| Figure {
+        metric: field.to_owned(),
+        text: text.to_owned(),
+        ..Figure::default()
+    };
+    let ratio = cell.ratio.iter().map(|ratio| of("ratio", ratio.ratio));
+    let interval = cell.ratio.iter().filter_map(|ratio| ratio.interval).flat_map(|interval| {
+        [of("ratio_interval_low", interval.low), of("ratio_interval_high", interval.high)]
+    });
+    let bound = verdict.bound.map(|bound| words("ratio_bound", bound.words()));
+    let more = verdict.more_trials.map(|more| figure("more_trials", f64::from(more)));
+    let verdict = [words("verdict", verdict.word.name()), words("verdict_reason", &verdict.reason)];
+    ratio.chain(interval).chain(bound).chain(verdict).chain(more).collect()
 }
 
 fn head(records: &Records, trial: &Trial, cell: &Cell) -> [Value; OF_TRIAL.len()] {

@@ -285,6 +285,7 @@ fn measurement(shape: &Shape, machine: f64, seed: u64) -> Measurement {
         latency: latency(&all),
         series,
         replication: None,
+        flushed_at_commit: None,
         mounts: vec![data],
         cpu: CpuSummary {
             busy: shape.cpu,

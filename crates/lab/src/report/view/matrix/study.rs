@@ -4,6 +4,8 @@ use itertools::Itertools as _;
 use serde::Serialize;
 
 use super::CellView;
+use crate::report::verdict::Word;
+use crate::report::view::judged;
 use crate::record::Cell;
 use crate::report::{Records, format};
 
@@ -76,9 +78,9 @@ impl StudyTable {
 fn study_cell(records: &Records, views: &[CellView], base: Option<&Cell>, cell: &Cell) -> Option<StudyCell> {
     let view = views.iter().find(|view| view.name == cell.name)?;
     let base = base.filter(|base| base.name != cell.name);
-    let ratio = base.and_then(|base| crate::report::view::ratio(records, &base.name, &cell.name));
-    let change = ratio.as_ref().map(|ratio| ratio.ratio - 1.0);
-    let is_shown = ratio.is_some_and(|ratio| ["faster", "slower"].contains(&ratio.verdict.as_str()));
+    let judged = base.and_then(|base| judged(records, &base.name, &cell.name));
+    let change = judged.as_ref().and_then(|judged| Some(judged.ratio.as_ref()?.ratio - 1.0));
+    let is_shown = judged.is_some_and(|judged| matches!(judged.verdict.word, Word::Better | Word::Worse));
     Some(StudyCell {
         mean: view.throughput.as_ref()?.mean,
         has_few_events: view.has_few_events,

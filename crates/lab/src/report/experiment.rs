@@ -5,7 +5,7 @@
 //! key of a workload or a server needs no line here. Earlier records have the scenario's text only; there,
 //! defaults and old names are resolved by the workload's own reader.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Display, Formatter};
 
 use serde::{Deserialize as _, Serialize};
@@ -38,13 +38,70 @@ struct Experiment {
 
 /// Differences between two cells of different scenarios. `None` if a scenario cannot be read.
 pub(super) fn differences(left: (&Header, &Cell), right: (&Header, &Cell)) -> Option<Vec<Difference>> {
+    let (left, right) = both(left, right)?;
+    Some(left.differences(&right))
+}
+
+fn both(left: (&Header, &Cell), right: (&Header, &Cell)) -> Option<(Experiment, Experiment)> {
     // One source for both, because the text of a scenario leaves defaults out.
     let is_recorded = left.0.scenario.experiment.is_some() && right.0.scenario.experiment.is_some();
     let of = |(header, cell): (&Header, &Cell)| {
         let head = header.scenario.experiment.clone().filter(|_| is_recorded);
         Experiment::of(&head.or_else(|| from_text(header, cell))?, cell)
     };
-    Some(of(left)?.differences(&of(right)?))
+    Some((of(left)?, of(right)?))
+}
+
+/// In which of its parts the experiments of two cells differ: what their comparison asks about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Apart {
+    pub(super) storage: bool,
+    pub(super) workload: bool,
+    pub(super) server: ServersApart,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ServersApart {
+    No,
+    /// One program with other settings or replicas.
+    Settings,
+    /// Other programs.
+    Program,
+}
+
+impl Apart {
+    pub(super) fn new(left: (&Header, &Cell), right: (&Header, &Cell)) -> Apart {
+        let (baseline, candidate) = (left.1, right.1);
+        let storage = !baseline.stacks().eq(candidate.stacks());
+        let Some((one, other)) = both(left, right) else {
+            let is_other = baseline.server != candidate.server;
+            let server = if is_other { ServersApart::Program } else { ServersApart::No };
+            return Apart { storage, workload: baseline.workload != candidate.workload, server };
+        };
+        let [workload, server, _] =
+            [0, 1, 2].map(|part| keys_apart(&one.parts[part].1, &other.parts[part].1));
+        let is_setting =
+            |key: &&String| ["settings.", "replication."].iter().any(|part| key.starts_with(part));
+        let server = match server.as_slice() {
+            [] => ServersApart::No,
+            keys if keys.iter().all(is_setting) => ServersApart::Settings,
+            _ => ServersApart::Program,
+        };
+        Apart { storage, workload: !workload.is_empty(), server }
+    }
+}
+
+/// The keys whose values differ, sorted.
+fn keys_apart<'a>(
+    left: &'a BTreeMap<String, String>,
+    right: &'a BTreeMap<String, String>,
+) -> Vec<&'a String> {
+    let is_apart = |key: &&String| match (left.get(*key), right.get(*key)) {
+        (Some(left), Some(right)) => !is_same(left, right),
+        _ => true,
+    };
+    let keys: BTreeSet<&String> = left.keys().chain(right.keys()).collect();
+    keys.into_iter().filter(is_apart).collect()
 }
 
 /// The axes of the matrix in which two cells of one scenario differ, if they are several.
@@ -94,10 +151,7 @@ impl Experiment {
                 differences.push(of_key(&kind, part));
                 continue;
             }
-            let mut keys: Vec<&String> = left.keys().chain(right.keys()).collect();
-            keys.sort_unstable();
-            keys.dedup();
-            let apart = keys.into_iter().filter(|key| !is_same(&value(left, key), &value(right, key)));
+            let apart = keys_apart(left, right).into_iter();
             differences.extend(apart.map(|key| of_key(key, key.strip_prefix("settings.").unwrap_or(key))));
         }
         differences
