@@ -1,4 +1,5 @@
-//! This machine and its user: signals, waits, other runs, progress, private directories, provenance.
+//! This machine and its user: signals, waits, other runs, progress, private directories, provenance, a
+//! summary of the machine.
 //!
 //! The module is independent of disks, servers, workloads and records.
 
@@ -9,4 +10,5 @@ pub mod patience;
 pub mod private_directory;
 pub mod progress;
 pub mod provenance;
+pub mod summary;
 pub mod trial_time;

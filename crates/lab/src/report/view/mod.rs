@@ -27,7 +27,9 @@ pub use self::storage::StorageView;
 pub use self::table::TrialTable;
 use self::verdict::VerdictView;
 use self::warnings::WarningView;
+use super::diskstats::DiskStats;
 use super::{Records, advice, dilation, format};
+use crate::host::summary::Section;
 use crate::record::{Cell, Header, StackHead, StartState, Warning};
 use spindle_base::text::plural;
 
@@ -58,11 +60,16 @@ pub struct View {
     pub start: String,
     pub settings: Vec<Setting>,
     pub provenance: Vec<Setting>,
+    /// Everything that the record knows about its machine; empty for earlier records.
+    pub machine: Vec<Section>,
     pub assumptions: Vec<String>,
     /// Activity of the replicas, as sentences.
     pub replication: Vec<String>,
     pub trials: TrialTable,
     pub charts: Charts,
+    /// For `--format diskstats` alone: a page would double in size.
+    #[serde(skip)]
+    pub diskstats: DiskStats,
 }
 
 /// One verification, over all trials of all cells.
@@ -114,11 +121,13 @@ impl View {
             start: start(header.scenario.start),
             settings: provenance::settings(records),
             provenance: provenance::origins(records),
+            machine: header.machine.summary.iter().flat_map(|summary| summary.sections()).collect(),
             assumptions: assumptions(header),
             header: header.clone(),
             replication: replication::sentences(&cells),
             trials: TrialTable::new(records),
             charts: Charts::new(metric.as_deref(), &cells, records),
+            diskstats: DiskStats::new(records),
             metric,
             cells,
         }
