@@ -1,7 +1,9 @@
-//! The only reader of `/proc` (proc(5)): cores, processes and their threads, the machine.
+//! The reader of `/proc` (proc(5)) for what changes in a run: cores, processes and their threads, the
+//! machine.
 //!
 //! A process may end at any moment; a missing one reads as empty or zero. `spindle-mount` reads the tables of
-//! mounts. The crate `procfs` would be a dependency for these few fields.
+//! mounts, and the lab's `host/summary` describes the machine. The crate `procfs` would be a dependency for
+//! these few fields.
 
 use std::fs;
 use std::path::{Path, PathBuf};

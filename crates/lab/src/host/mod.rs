@@ -1,4 +1,5 @@
-//! This machine and its user: signals, waits, other runs and what they say, progress, private directories, provenance.
+//! This machine and its user: signals, waits, other runs and what they say, progress, private directories,
+//! provenance, a summary of the machine.
 //!
 //! The module is independent of disks, servers, workloads and records.
 
@@ -10,4 +11,5 @@ pub mod patience;
 pub mod private_directory;
 pub mod progress;
 pub mod provenance;
+pub mod summary;
 pub mod trial_time;

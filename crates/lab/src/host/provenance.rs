@@ -8,12 +8,14 @@ use spindle_base::proc;
 pub use spindle_base::proc::kernel;
 
 use crate::host::control_group;
+use crate::host::summary::Summary;
 
 pub const SPINDLE_VERSION: &str = env!("CARGO_PKG_VERSION");
 /// `unknown` when the source was not a git checkout.
 pub const GIT_REVISION: &str = env!("SPINDLE_GIT_REVISION");
 
-/// The machine that produced a result.
+/// The machine that produced a result. Records are sent to others: it has no host name, no serial number and
+/// no name of a user.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Default)]
 pub struct Machine {
     pub kernel: String,
@@ -21,6 +23,9 @@ pub struct Machine {
     pub cpu_count: u32,
     pub memory_bytes: u64,
     pub operating_system: String,
+    /// Everything else that can make two machines differ. `None` in earlier records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<Box<Summary>>,
 }
 
 pub fn machine() -> Machine {
@@ -31,6 +36,7 @@ pub fn machine() -> Machine {
         cpu_count: cpu_count(),
         memory_bytes: memory_bytes(),
         operating_system: proc::field(&system, "PRETTY_NAME", '=').unwrap_or_else(|| "Linux".to_owned()),
+        summary: Some(Box::new(Summary::read(Path::new("/")))),
     }
 }
 

@@ -41,7 +41,9 @@ pub use replication::{
     WaitPoint,
 };
 pub use spindle_load::{Check, Metric};
-pub use storage::{DeviceView, EmulatorSummary, HostView, MountView, StorageSeries};
+pub use storage::{
+    DeviceView, EmulatorSummary, HostSeries, HostView, MountView, OperationSeries, StorageSeries,
+};
 pub use warning::Warning;
 pub(crate) use warning::{CPU_BUSY, CPU_OTHERS, CPU_OWN};
 

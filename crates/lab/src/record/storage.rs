@@ -11,6 +11,9 @@ pub struct MountView {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<HostView>,
     pub series: StorageSeries,
+    /// The kernel's counters second by second; empty in earlier records.
+    #[serde(default, skip_serializing_if = "HostSeries::is_empty")]
+    pub host_series: HostSeries,
     /// The devices of the mount if there are several, the data's first. Then `emulator` is their sum, and
     /// `host` is the first of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -27,6 +30,8 @@ pub struct DeviceView {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<HostView>,
     pub series: StorageSeries,
+    #[serde(default, skip_serializing_if = "HostSeries::is_empty")]
+    pub host_series: HostSeries,
 }
 
 /// One value per second of the measured window, as in [`super::Series`].
@@ -93,4 +98,65 @@ pub struct HostView {
     /// Mean number of requests between their creation and their completion.
     #[serde(default)]
     pub queue_depth_mean: f64,
+}
+
+/// What the kernel's counters of a block device (`/proc/diskstats`) moved by in each second of the measured
+/// window. A vector is left out if all of its values are zero.
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Default)]
+#[serde(default)]
+pub struct HostSeries {
+    /// Time from sample to sample.
+    pub elapsed_s: Vec<f64>,
+    pub read: OperationSeries,
+    pub write: OperationSeries,
+    pub discard: OperationSeries,
+    pub flush: OperationSeries,
+    /// Requests in flight when the second ended.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub in_flight: Vec<u64>,
+    /// Time with a request in flight. Newer kernels count whole clock ticks.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub busy_ms: Vec<f64>,
+    /// Sum of the times of all requests, by the kernel's own account.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub queue_ms: Vec<f64>,
+}
+
+/// One kind of request in [`HostSeries`].
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Default)]
+#[serde(default)]
+pub struct OperationSeries {
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub count: Vec<u64>,
+    /// Requests that joined a neighbour; they are not in the count.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub merged: Vec<u64>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub bytes: Vec<u64>,
+    /// Sum of the times from a request's creation to its completion.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub time_ms: Vec<f64>,
+}
+
+impl HostSeries {
+    pub fn is_empty(&self) -> bool {
+        self.elapsed_s.is_empty()
+    }
+
+    /// Leaves out vectors of zeros.
+    pub(crate) fn without_zeros(mut self) -> HostSeries {
+        fn clear<T: PartialEq + Default>(values: &mut Vec<T>) {
+            if values.iter().all(|value| *value == T::default()) {
+                values.clear();
+            }
+        }
+        let HostSeries { read, write, discard, flush, in_flight, busy_ms, queue_ms, .. } = &mut self;
+        for OperationSeries { count, merged, bytes, time_ms } in [read, write, discard, flush] {
+            [count, merged, bytes].into_iter().for_each(clear);
+            clear(time_ms);
+        }
+        clear(in_flight);
+        [busy_ms, queue_ms].into_iter().for_each(clear);
+        self
+    }
 }

@@ -7,6 +7,7 @@ mod advice;
 mod comma;
 pub mod compare;
 mod dilation;
+mod diskstats;
 mod experiment;
 pub mod format;
 mod html;
@@ -42,6 +43,8 @@ pub enum Format {
     Json,
     /// The table that `spindle run` prints.
     Text,
+    /// The kernel's counters of each device, second by second, in the columns of pt-diskstats.
+    Diskstats,
 }
 
 /// Renders records as a report. `colour` applies to [`Format::Text`] only.
@@ -58,6 +61,7 @@ impl View {
             Format::Csv => comma::rows(&self.trials)?,
             Format::Json => spindle_base::text::json(self)? + "\n",
             Format::Text => text::page(self, colour),
+            Format::Diskstats => self.diskstats.page(),
         })
     }
 }

@@ -20,9 +20,12 @@ pub struct MountSample {
 impl MountSample {
     /// Puts the kernel's times into dilated time.
     pub fn dilate(&mut self, dilation: Dilation) {
-        if let Some(BlockCounters { read, write, flush }) = &mut self.block_device {
-            for operation in [read, write, flush] {
-                operation.latency_ns = (operation.latency_ns as f64 / dilation.factor()) as u64;
+        if let Some(BlockCounters { read, write, discard, flush, busy_ns, queue_ns, .. }) =
+            &mut self.block_device
+        {
+            let latencies = [read, write, discard, flush].map(|operation| &mut operation.latency_ns);
+            for time_ns in latencies.into_iter().chain([busy_ns, queue_ns]) {
+                *time_ns = (*time_ns as f64 / dilation.factor()) as u64;
             }
         }
         self.devices.iter_mut().for_each(|(_, device)| device.dilate(dilation));
@@ -35,7 +38,18 @@ impl MountSample {
 pub struct BlockCounters {
     pub read: OperationStatistics,
     pub write: OperationStatistics,
+    pub discard: OperationStatistics,
     pub flush: OperationStatistics,
+    /// Requests that joined a neighbour before the device saw them. They are not in the counts.
+    pub reads_merged: u64,
+    pub writes_merged: u64,
+    pub discards_merged: u64,
+    /// At this moment; no sum as the others.
+    pub in_flight: u64,
+    /// Time with a request in flight. Newer kernels count whole clock ticks.
+    pub busy_ns: u64,
+    /// Sum of the times of all requests, by the kernel's own account.
+    pub queue_ns: u64,
 }
 
 /// Sector size in the kernel's statistics, independent of the device's own sectors.
@@ -61,7 +75,14 @@ impl BlockCounters {
         Some(BlockCounters {
             read: operation(0, bytes(2)?, 3)?,
             write: operation(4, bytes(6)?, 7)?,
+            discard: operation(11, bytes(13)?, 14)?,
             flush: operation(15, 0, 16)?,
+            reads_merged: *fields.get(1)?,
+            writes_merged: *fields.get(5)?,
+            discards_merged: *fields.get(12)?,
+            in_flight: *fields.get(8)?,
+            busy_ns: *fields.get(9)? * 1_000_000,
+            queue_ns: *fields.get(10)? * 1_000_000,
         })
     }
 }
@@ -71,12 +92,25 @@ mod tests {
     use super::*;
 
     #[test]
+    fn dilation_divides_every_time_of_the_kernel_and_no_count() {
+        let text = "10 5 80 40 20 1 160 80 8 60 120 3 2 24 4 7 32";
+        let mut sample = MountSample { block_device: BlockCounters::parse(text), ..MountSample::default() };
+        sample.dilate(Dilation::new(4.0).unwrap());
+        let expect = BlockCounters::parse("10 5 80 10 20 1 160 20 8 15 30 3 2 24 1 7 8");
+        assert_eq!(sample.block_device, expect);
+    }
+
+    #[test]
     fn block_counters_are_where_the_kernel_puts_them() {
-        let text = "  10 0 80 25 20 1 160 90 0 60 120 3 0 24 4 7 33\n";
+        let text = "  10 5 80 25 20 1 160 90 8 60 120 3 2 24 4 7 33\n";
         let counters = BlockCounters::parse(text).unwrap();
         assert_eq!(counters.read, OperationStatistics { count: 10, bytes: 40_960, latency_ns: 25_000_000 });
         assert_eq!(counters.write, OperationStatistics { count: 20, bytes: 81_920, latency_ns: 90_000_000 });
         assert_eq!(counters.flush, OperationStatistics { count: 7, bytes: 0, latency_ns: 33_000_000 });
+        assert_eq!(counters.discard, OperationStatistics { count: 3, bytes: 12_288, latency_ns: 4_000_000 });
+        assert_eq!((counters.reads_merged, counters.writes_merged, counters.discards_merged), (5, 1, 2));
+        let times = (counters.in_flight, counters.busy_ns, counters.queue_ns);
+        assert_eq!(times, (8, 60_000_000, 120_000_000));
         assert_eq!(BlockCounters::parse("10 0 80"), None);
     }
 }

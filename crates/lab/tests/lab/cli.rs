@@ -476,6 +476,19 @@ fn the_doctor_has_the_same_lines_as_text_and_as_json() {
 }
 
 #[test]
+fn the_doctor_describes_the_machine_as_text_and_as_json() {
+    let json = Command::new(env!("CARGO_BIN_EXE_spindle")).args(["doctor", "--summary", "--json"]).output();
+    let machine: serde_json::Value = serde_json::from_slice(&json.unwrap().stdout).unwrap();
+    assert!(machine["summary"]["processor"]["threads"].as_u64().unwrap() > 0, "{machine}");
+    let said = run_in(Path::new("."), &["doctor", "--summary"]);
+    assert!(said.starts_with("exit code 0\n--- stdout\nSystem\n"), "{said}");
+    assert!(said.contains(machine["kernel"].as_str().unwrap()), "{said}");
+    for title in ["Platform", "Processor", "Memory"] {
+        assert!(said.lines().any(|line| line == title), "{title} in {said}");
+    }
+}
+
+#[test]
 fn without_root_a_bench_runs_in_virtual_time() {
     use std::os::unix::fs::PermissionsExt as _;
     use std::os::unix::process::CommandExt as _;

@@ -231,7 +231,7 @@ fn every_format_shows_hostile_text_as_text() {
     for harmless in records_of_all_kinds.map(|records| labelled(&records)) {
         let of = |text: &str| {
             let view = View::new(&records(text));
-            [Format::Md, Format::Csv, Format::Json, Format::Text]
+            [Format::Md, Format::Csv, Format::Json, Format::Text, Format::Diskstats]
                 .map(|format| view.lay_out(format, false).unwrap())
         };
         let [markdown, csv, ..] = of(&harmless);
@@ -240,7 +240,7 @@ fn every_format_shows_hostile_text_as_text() {
         for hostile in HOSTILE {
             let pages = of(&planted(&harmless, hostile));
             pages.iter().for_each(|page| check_text(page, hostile));
-            let [shown, shown_csv, shown_json, _] = &pages;
+            let [shown, shown_csv, shown_json, ..] = &pages;
             assert_eq!(elements(shown), markdown, "{hostile:?}");
             // In code no address is a link.
             let bare = shown.split("Printed by `").next().unwrap().replace("\\://", "");
@@ -385,7 +385,7 @@ fn a_password_in_a_url_is_in_no_record_and_no_report() {
     };
     let old = line(json!(header), "header") + &line(json!(trial), "trial");
     assert!(old.contains(SECRET));
-    for format in [Format::Html, Format::Md, Format::Csv, Format::Json, Format::Text] {
+    for format in [Format::Html, Format::Md, Format::Csv, Format::Json, Format::Text, Format::Diskstats] {
         let page = render(&records(&old), format, false).unwrap();
         assert!(!page.contains(SECRET), "{format:?}");
     }

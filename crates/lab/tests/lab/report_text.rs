@@ -84,7 +84,7 @@ fn colour_adds_nothing_to_the_text() {
 
 #[test]
 fn the_report_is_a_pure_function_of_the_records() {
-    for format in [Format::Html, Format::Md, Format::Csv, Format::Json, Format::Text] {
+    for format in [Format::Html, Format::Md, Format::Csv, Format::Json, Format::Text, Format::Diskstats] {
         assert_eq!(render(&quickstart(), format), render(&quickstart(), format));
     }
 }

@@ -8,7 +8,9 @@ use spindle_mount::{OperationStatistics, Statistics};
 
 use super::{Window, ratio};
 use crate::observe::{self, Sample};
-use crate::record::{DeviceView, EmulatorSummary, FileClass, HostView, MountView, StorageSeries};
+use crate::record::{
+    DeviceView, EmulatorSummary, FileClass, HostSeries, HostView, MountView, OperationSeries, StorageSeries,
+};
 use crate::stack::layout::Layout;
 use crate::volume::sample::{BlockCounters, MountSample};
 
@@ -58,8 +60,8 @@ fn mount(window: &Window, pick: &dyn Fn(&Sample) -> Option<MountSample>) -> Resu
     let names = pick(&window.first).into_iter().flat_map(|mount| mount.devices);
     for (place, (name, _)) in names.enumerate() {
         let device = |sample: &Sample| Some(pick(sample)?.devices.get(place)?.1.clone());
-        let MountView { emulator, host, series, .. } = view(window, device)?;
-        mount.devices.push(DeviceView { name: name.to_owned(), emulator, host, series });
+        let MountView { emulator, host, series, host_series, .. } = view(window, device)?;
+        mount.devices.push(DeviceView { name: name.to_owned(), emulator, host, series, host_series });
     }
     Ok(mount)
 }
@@ -75,14 +77,18 @@ fn view(window: &Window, pick: impl Fn(&Sample) -> Option<MountSample>) -> Resul
     };
     let host = first.block_device.zip(last.block_device);
     let host = host.map(|(earlier, later)| host_view(&Activity::of_kernel(earlier, later, elapsed)));
-    let mut series = StorageSeries::default();
+    let (mut series, mut host_series) = (StorageSeries::default(), HostSeries::default());
     let (mut earlier, mut earlier_at) = (first, window.first.at);
     for (_, second) in &window.seconds {
         let later = sample(second);
-        push(&mut series, [&earlier, &later], second.at - earlier_at);
+        let elapsed = second.at - earlier_at;
+        push(&mut series, [&earlier, &later], elapsed);
+        if let Some((earlier, later)) = earlier.block_device.zip(later.block_device) {
+            push_host(&mut host_series, &earlier, &later, elapsed);
+        }
         (earlier, earlier_at) = (later, second.at);
     }
-    Ok(MountView { emulator, host, series, devices: Vec::new() })
+    Ok(MountView { emulator, host, series, host_series: host_series.without_zeros(), devices: Vec::new() })
 }
 
 /// Requests between two samples.
@@ -141,6 +147,26 @@ pub fn push(series: &mut StorageSeries, [earlier, later]: [&MountSample; 2], ela
     series.read_latency_ms.push(mean_ms(read));
     series.write_latency_ms.push(mean_ms(write));
     series.flush_latency_ms.push(mean_ms(flush));
+}
+
+fn push_host(series: &mut HostSeries, earlier: &BlockCounters, later: &BlockCounters, elapsed: Duration) {
+    let ms = |earlier_ns: u64, later_ns: u64| later_ns.saturating_sub(earlier_ns) as f64 / 1e6;
+    let operation = |series: &mut OperationSeries, of: fn(&BlockCounters) -> (&OperationStatistics, u64)| {
+        let ((before, merged_before), (after, merged)) = (of(earlier), of(later));
+        let moved = difference(before, after);
+        series.count.push(moved.count);
+        series.merged.push(merged.saturating_sub(merged_before));
+        series.bytes.push(moved.bytes);
+        series.time_ms.push(moved.latency_ns as f64 / 1e6);
+    };
+    operation(&mut series.read, |counters| (&counters.read, counters.reads_merged));
+    operation(&mut series.write, |counters| (&counters.write, counters.writes_merged));
+    operation(&mut series.discard, |counters| (&counters.discard, counters.discards_merged));
+    operation(&mut series.flush, |counters| (&counters.flush, 0));
+    series.elapsed_s.push(elapsed.as_secs_f64());
+    series.in_flight.push(later.in_flight);
+    series.busy_ms.push(ms(earlier.busy_ns, later.busy_ns));
+    series.queue_ms.push(ms(earlier.queue_ns, later.queue_ns));
 }
 
 fn difference(earlier: &OperationStatistics, later: &OperationStatistics) -> OperationStatistics {

@@ -6,8 +6,7 @@ use spindle_load::{KindSummary, Metric};
 use spindle_mount::{Floor, FloorCost, OperationStatistics, Statistics};
 
 use super::*;
-use crate::record::BottleneckKind;
-use crate::record::FileClass;
+use crate::record::{BottleneckKind, FileClass, HostSeries, OperationSeries};
 use crate::server::endpoint;
 use crate::server::telemetry_of;
 use crate::volume::sample::{BlockCounters, MountSample};
@@ -84,6 +83,11 @@ fn mount_sample(second: u64, times: u64) -> MountSample {
                 latency_ns: 100_000_000 * second,
             },
             flush: OperationStatistics { count: 10 * second, bytes: 0, latency_ns: 80_000_000 * second },
+            writes_merged: 7 * second,
+            in_flight: second % 2,
+            busy_ns: 600_000_000 * second,
+            queue_ns: 680_000_000 * second,
+            ..BlockCounters::default()
         }),
         devices: Vec::new(),
     }
@@ -241,6 +245,21 @@ fn a_real_disk_is_seen_through_the_kernel() {
     assert_eq!(measurement.mounts[0].host.clone().unwrap().queue_depth_mean, 0.68);
     assert_eq!((measurement.per_transaction.reads, measurement.per_transaction.read_kib), (2.5, 40.0));
     assert_eq!(warnings, []);
+}
+
+#[test]
+fn the_kernels_counters_are_kept_second_by_second_without_columns_of_zeros() {
+    let (measurement, _) = measurement(&window(3), Vec::new()).unwrap();
+    let series = &measurement.mounts[0].host_series;
+    assert_eq!((&series.elapsed_s, &series.busy_ms), (&vec![1.0; 3], &vec![600.0; 3]));
+    assert_eq!((&series.write.count, &series.write.merged), (&vec![50; 3], &vec![7; 3]));
+    assert_eq!((&series.in_flight, &series.read.time_ms), (&vec![1, 0, 1], &vec![500.0; 3]));
+    assert_eq!(series.discard, OperationSeries::default());
+    let written = serde_json::to_string(series).unwrap();
+    assert_eq!(serde_json::from_str::<HostSeries>(&written).unwrap(), *series);
+    let without = serde_json::to_string(&MountView::default()).unwrap();
+    assert!(!without.contains("host_series"), "{without}");
+    assert_eq!(serde_json::from_str::<MountView>(&without).unwrap(), MountView::default());
 }
 
 #[test]

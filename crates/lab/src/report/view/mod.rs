@@ -30,8 +30,10 @@ pub use self::storage::StorageView;
 pub use self::table::TrialTable;
 use self::verdict::VerdictView;
 use self::warnings::WarningView;
+use super::diskstats::DiskStats;
 use super::verdict::{CellOf, Judged, WITHIN, judge};
 use super::{Records, dilation, format, precision};
+use crate::host::summary::Section;
 use crate::record::{Cell, Header, StackHead, StartState, Warning};
 use spindle_base::text::plural;
 
@@ -66,6 +68,8 @@ pub struct View {
     pub start: String,
     pub settings: Vec<Setting>,
     pub provenance: Vec<Setting>,
+    /// Everything that the record knows about its machine; empty for earlier records.
+    pub machine: Vec<Section>,
     pub assumptions: Vec<String>,
     /// Activity of the replicas, as sentences.
     pub replication: Vec<String>,
@@ -77,6 +81,9 @@ pub struct View {
     pub study: Option<StudyTable>,
     pub trials: TrialTable,
     pub charts: Charts,
+    /// For `--format diskstats` alone: a page would double in size.
+    #[serde(skip)]
+    pub diskstats: DiskStats,
 }
 
 /// One verification, over all trials of all cells.
@@ -136,6 +143,7 @@ impl View {
             start: start(header.scenario.start),
             settings: provenance::settings(records),
             provenance: provenance::origins(records),
+            machine: header.machine.summary.iter().flat_map(|summary| summary.sections()).collect(),
             assumptions: assumptions(header),
             header: header.clone(),
             replication: replication::sentences(&cells),
@@ -143,6 +151,7 @@ impl View {
             trials,
             charts: Charts::new(metric.as_deref(), &cells, &sweeps, records),
             sweeps,
+            diskstats: DiskStats::new(records),
             metric,
             cells,
         }

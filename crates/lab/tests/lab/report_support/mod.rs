@@ -154,6 +154,7 @@ fn header(shapes: &[Shape], trial_count: u32) -> Header {
             cpu_count: 2,
             memory_bytes: 8 << 30,
             operating_system: "Debian GNU/Linux 12 (bookworm)".to_owned(),
+            summary: None,
         },
         report_command: "spindle report synthetic.jsonl".to_owned(),
     }
