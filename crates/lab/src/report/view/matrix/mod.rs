@@ -154,7 +154,7 @@ fn lines<'a>(records: &'a Records, key: &str, metric: &str) -> (Vec<SweptValue>,
         lines[index].cells[place] = Some(cell);
     }
     let counts = |cell: &&Cell| super::metric(records, &cell.name).is_some_and(|found| found.name == metric);
-    lines.retain(|line| line.cells.iter().flatten().any(|cell| counts(cell)));
+    lines.retain(|line| line.cells.iter().flatten().any(&counts));
     (values, lines)
 }
 
