@@ -33,7 +33,9 @@ pub use cell::{
 };
 pub use file_class::FileClass;
 pub use measurement::{
-    Bottleneck, BottleneckKind, CpuSummary, Latency, Measurement, PerTransaction, Series, TransactionSummary,
+    Bottleneck, BottleneckKind, BusyThread, CommitEstimate, CpuSummary, Evidence, Latency, Measurement,
+    NextStep, PerTransaction, RateEvidence, RateOf, RedoEvidence, Series, StorageEvidence, ThreadEvidence,
+    TransactionSummary,
 };
 pub use part::{Difference, ParameterHead, PartBelow, PartHead, differences};
 pub use replication::{

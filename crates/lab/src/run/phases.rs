@@ -13,8 +13,8 @@ use crate::host::other_runs::{OtherRuns, RunHead};
 use crate::host::progress::Progress;
 use crate::host::provenance;
 use crate::host::trial_time::TrialTime;
-use crate::observe::Sample;
 use crate::observe::measurement::Window;
+use crate::observe::{Sample, server_threads};
 use crate::scenario::RunSettings;
 use crate::server::Running;
 use crate::server::telemetry::{Durability, Telemetry};
@@ -122,8 +122,9 @@ impl<'a> Phases<'a> {
         self.other_runs.take_seen();
         self.look_for_other_runs();
         self.publisher.plan_phase(run.measure);
-        let mut feed = self.feed(client, layout, telemetry);
-        let first = look()?;
+        let mut feed = self.feed(client, layout, telemetry, server_id);
+        let mut first = look()?;
+        first.server_threads = server_threads(server_id, clock.dilation);
         let mut seconds: Vec<(Second, Sample)> = Vec::new();
         let mut failure = None;
         let summary = self.interrupt.kill_on_signal(client.process_id(), || {
@@ -142,7 +143,9 @@ impl<'a> Phases<'a> {
         if let Some(failure) = failure {
             return Err(failure);
         }
-        let last = look()?;
+        let threads = server_threads(server_id, clock.dilation);
+        let mut last = look()?;
+        last.server_threads = threads;
         self.look_for_other_runs();
         Ok(Window {
             summary: summary?,
@@ -153,6 +156,7 @@ impl<'a> Phases<'a> {
             replicas: Vec::new(),
             telemetry,
             durability: Durability::default(),
+            rates: self.load.rates.clone(),
             cpu_count: provenance::cpu_count(),
             dilation: clock.dilation,
         })
@@ -163,6 +167,7 @@ impl<'a> Phases<'a> {
         client: &ClientProcess,
         layout: &'w Layout,
         telemetry: &'static dyn Telemetry,
+        server_id: u32,
     ) -> WindowFeed<'w> {
         let mut feed = WindowFeed {
             publisher: self.publisher,
@@ -171,6 +176,7 @@ impl<'a> Phases<'a> {
             load: &self.load,
             dilation: self.time.clock.dilation,
             client_id: client.process_id(),
+            server_id,
             client_cpu_s: [0.0; 2],
         };
         feed.begin();

@@ -18,7 +18,7 @@ use super::line::{last_words, line};
 use super::*;
 use crate::host::other_runs::RunHead;
 use crate::observe::Sample;
-use crate::record::{Bottleneck, BottleneckKind, FileClass, Series, StorageSeries};
+use crate::record::{Bottleneck, BottleneckKind, FileClass, NextStep, Series, StorageSeries};
 use crate::server::{endpoint, telemetry_of};
 use crate::stack::layout::Layout;
 use crate::volume::sample::{BlockCounters, MountSample};
@@ -77,6 +77,11 @@ pub(super) fn example(seconds: usize) -> State {
             reason: "78 % of the terminals' time went into 4080 reads of 8.10 ms each from `hdd`; the 4 cores were \
                      31 % busy."
                 .to_owned(),
+            next: Some(NextStep {
+                sentence: "Storage that reads at once can give at most 4.5 times.".to_owned(),
+                at_most: Some(4.5),
+            }),
+            evidence: None,
         }),
     };
     State {
@@ -164,7 +169,11 @@ fn the_format_is_kept() {
           "shares": {
             "read": 0.78
           },
-          "reason": "78 % of the terminals' time went into 4080 reads of 8.10 ms each from `hdd`; the 4 cores were 31 % busy."
+          "reason": "78 % of the terminals' time went into 4080 reads of 8.10 ms each from `hdd`; the 4 cores were 31 % busy.",
+          "next": {
+            "sentence": "Storage that reads at once can give at most 4.5 times.",
+            "at_most": 4.5
+          }
         }
       },
       "is_over": false
@@ -281,7 +290,8 @@ fn operations(count: u64, bytes: u64, ms: u64) -> OperationStatistics {
 /// Of a machine whose seconds are alike: 150 reads of 5 ms, half of two cores busy.
 fn sample(second: u64, counters: usize) -> Sample {
     let (read, write) = (operations(150 * second, 16384, 5), operations(50 * second, 4096, 2));
-    let block_device = BlockCounters { read, write, flush: operations(10 * second, 0, 8), ..BlockCounters::default() };
+    let block_device =
+        BlockCounters { read, write, flush: operations(10 * second, 0, 8), ..BlockCounters::default() };
     let statistics = Statistics {
         uptime_ns: second * 1_000_000_000,
         read,
@@ -300,6 +310,7 @@ fn sample(second: u64, counters: usize) -> Sample {
         at: Duration::from_secs(second),
         cpu: CpuTimes { busy: 100 * second, total: 200 * second },
         server_cpu_s: 0.25 * f64::from(crate::host::provenance::cpu_count()) * second as f64,
+        server_threads: Vec::new(),
         emulator_cpu_s: 0.0,
         mounts: vec![mount.clone(), mount],
         counters: known.into_iter().chain(others).collect(),
@@ -337,6 +348,7 @@ fn with_feed(socket: &Path, work: impl FnOnce(&Publisher, &mut WindowFeed<'_>)) 
         load: &LoadFacts { terminals: Some(1), ..LoadFacts::default() },
         dilation: Dilation::NONE,
         client_id: 0,
+        server_id: 0,
         client_cpu_s: [0.0; 2],
     };
     feed.begin();

@@ -4,6 +4,8 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot set itself up should panic")]
 
 mod adapter;
+mod bottleneck_cells;
+mod bottlenecks;
 mod clean;
 mod cli;
 mod dilation;

@@ -37,6 +37,7 @@ fn sample(start: Duration, second: u64) -> Sample {
         at: start + Duration::from_secs(second),
         cpu: CpuTimes { busy: 100 * second, total: 200 * second },
         server_cpu_s: 0.5 * second as f64,
+        server_threads: Vec::new(),
         emulator_cpu_s: 0.1 * second as f64,
         mounts: vec![mount_sample(second, 1)],
         counters: BTreeMap::from([
@@ -135,6 +136,7 @@ fn window(seconds: u64) -> Window {
         replicas: Vec::new(),
         telemetry: protocol("mysql://root@localhost"),
         durability: Durability::default(),
+        rates: Vec::new(),
         cpu_count: 2,
         dilation: Dilation::NONE,
     }

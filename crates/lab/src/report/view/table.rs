@@ -9,7 +9,6 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use spindle_stats::fewest_for_quantile;
 
-use super::bottleneck::bottleneck_name;
 use super::cell::{CellView, failure};
 use super::latency::is_shown;
 use crate::record::{Cell, Measurement, MountHead, MountView, ReplicaView, SweptValue, Trial, Warning};
@@ -236,7 +235,7 @@ fn of_measurement(measurement: &Measurement) -> Vec<Figure> {
     figures.extend(numbers("per_transaction_", &measurement.per_transaction, 0));
     figures.extend(numbers("cpu_", &measurement.cpu, 0));
     let bottleneck = &measurement.bottleneck;
-    figures.push(Figure { value: None, text: bottleneck_name(bottleneck.kind), ..figure("bottleneck", 0.0) });
+    figures.push(Figure { value: None, text: bottleneck.kind.name(), ..figure("bottleneck", 0.0) });
     let share = |(cause, share): (&String, &f64)| figure(&format!("{cause}_share"), *share);
     figures.extend(bottleneck.shares.iter().map(share));
     let passed = measurement.verification.iter().filter(|check| check.passed).count();
