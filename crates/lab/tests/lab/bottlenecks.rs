@@ -96,7 +96,7 @@ fn changed(profile: &str, from: &str, to: &str) -> String {
 
 fn stacks() -> String {
     let device =
-        |name: &str, profile: &str| format!("[stacks.{name}]\nprofile = \"{profile}\"\nsize = \"1 GiB\"\n");
+        |name: &str, profile: &str| format!("[stacks.{name}]\nprofile = \"{profile}\"\nsize = \"2 GiB\"\n");
     let throttled =
         |name: &str, limit: &str| format!("[stacks.{name}]\nlayer = \"throttle\"\non = \"quick\"\n{limit}\n");
     [

@@ -81,14 +81,18 @@ impl Window {
         let all_s = f64::from(workload.terminals()) * duration_s;
         let busy_s = self.busy.as_secs_f64();
         let terminal_time_s = if workload.pauses() { busy_s.min(all_s) } else { all_s };
-        // A wait is counted when its transaction ends, which may have begun before the window.
-        let counted = if busy_s > 0.0 { terminal_time_s / busy_s } else { 1.0 };
+        // A wait is counted when its transaction ends. One that lasts goes on for the rest of the window, so
+        // waits are what the terminals have besides their work.
+        let waits_of = |wait: Duration| match wait.as_secs_f64() {
+            0.0 => 0.0,
+            wait_s => (terminal_time_s - (busy_s - wait_s).max(0.0)).max(0.0),
+        };
         Summary {
             duration_s,
             metric: workload.metric(&kinds, duration_s),
             kinds,
             commit_wait_s: self.commit_wait.0.map(|wait| wait.as_secs_f64()),
-            lock_wait_s: self.lock_wait.map(|wait| wait.as_secs_f64() * counted),
+            lock_wait_s: self.lock_wait.map(waits_of),
             terminal_time_s,
             client_cpu_s: process_cpu().saturating_sub(self.cpu_at_start).as_secs_f64(),
             worker_threads: workload.terminals(),

@@ -31,7 +31,8 @@
 //!    it was tested. Inside the client, SQLite is the server.
 //! 2. `cpu`: the cores were busy for [`CPU_BUSY`], and [`CPU_OWN`] of all cores with the trial itself. Waits
 //!    then include waits for a core, so they prove nothing. Other processes that keep the cores busy cause a
-//!    warning instead: where they took [`CPU_OTHERS`], and the terminals worked for most of their time.
+//!    warning instead: where they took [`CPU_OTHERS`], and the terminals worked, or waited for row locks, for
+//!    most of their time.
 //! 3. `bandwidth`, `request-rate`: [`BANDWIDTH_BUSY`] of a stated rate was used.
 //! 4. `one-core`: a thread of the server kept a core busy for [`CORE_BUSY`].
 //! 5. `locks`, if they are at least [`WAIT_SHARE`] and exceed reads, commits and writes together: a lock is
@@ -110,9 +111,9 @@ fn kind(evidence: &Evidence, shares: &Shares) -> BottleneckKind {
 }
 
 /// Whether other programs take what the trial leaves of the cores, and hardly disturb it: its terminals work
-/// for most of their time, so they do not wait for a core for most of it.
+/// or wait for row locks for most of their time, so they do not wait for a core for most of it.
 fn is_filled_by_others(evidence: &Evidence, shares: &Shares) -> bool {
-    evidence.cpu_busy - evidence.cpu_own >= CPU_OTHERS && shares.work >= MOSTLY
+    evidence.cpu_busy - evidence.cpu_own >= CPU_OTHERS && shares.work.max(shares.locks) >= MOSTLY
 }
 
 fn kind_of_writes(evidence: &Evidence, shares: &Shares) -> BottleneckKind {

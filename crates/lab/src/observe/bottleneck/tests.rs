@@ -204,6 +204,8 @@ fn one_client_on_a_core_is_limited_by_it_whoever_has_the_others() {
     // The server's own threads have the others.
     let background = Evidence { cpu_own: 0.95, ..bulk.clone() };
     assert_eq!(verdict(&background).kind, BottleneckKind::Cpu);
+    let locked = Evidence { threads: threads(10.0, 0.1), lock_wait_s: 60.0, ..bulk.clone() };
+    assert_eq!(verdict(&locked).kind, BottleneckKind::Locks);
     let disturbed = Evidence { threads: threads(40.0, 0.4), ..bulk };
     assert_eq!(verdict(&disturbed).kind, BottleneckKind::Cpu);
 }
