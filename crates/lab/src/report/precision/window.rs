@@ -80,7 +80,7 @@ mod tests {
                 add(&mut records, cell, block, Some(100.0 + f64::from(block % 2)));
                 let trial = records.trials.last_mut().unwrap();
                 trial.phases_s.insert("restore".to_owned(), set_up_s);
-                let second = |index: u32| if (index * 7 + block) % 3 == 0 { 250.0 } else { 25.0 };
+                let second = |index: u32| if (index * 7 + block).is_multiple_of(3) { 250.0 } else { 25.0 };
                 trial.measurement.as_mut().unwrap().series.transactions_per_s = (0..30).map(second).collect();
             }
         }
