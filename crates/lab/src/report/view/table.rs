@@ -12,7 +12,9 @@ use spindle_stats::fewest_for_quantile;
 use super::bottleneck::bottleneck_name;
 use super::cell::{CellView, failure};
 use super::latency::is_shown;
-use crate::record::{Cell, Measurement, MountHead, MountView, ReplicaView, SweptValue, Trial, Warning};
+use crate::record::{
+    Cell, Measurement, MountHead, MountView, ReplicaView, Settling, SweptValue, Trial, Warning,
+};
 use crate::report::{Records, format};
 
 /// Every row has a value for every column; `null` when there is none.
@@ -198,7 +200,7 @@ fn figures(trial: &Trial, cell: &Cell) -> Vec<Figure> {
     figures.extend(cell.sweep.iter().map(swept));
     // A trial that failed its verification has a measurement, but it is excluded from calculations.
     if let Some(measurement) = trial.measurement.as_ref().filter(|_| failure.is_none()) {
-        figures.push(result(measurement));
+        figures.push(result(trial, measurement));
         figures.push(warnings(trial));
         figures.extend(of_measurement(measurement));
         figures.extend(of_transactions(measurement));
@@ -215,11 +217,12 @@ fn figures(trial: &Trial, cell: &Cell) -> Vec<Figure> {
 }
 
 /// The figure by which cells are compared. Its unit is the metric's name.
-fn result(measurement: &Measurement) -> Figure {
-    let few = Warning::derived(measurement).map(|warning| warning.name().to_owned());
+fn result(trial: &Trial, measurement: &Measurement) -> Figure {
+    let few = Warning::derived(measurement);
+    let moving = trial.warnings.iter().find(|warning| warning.is_of_steadiness());
     Figure {
         unit: measurement.metric.name.clone(),
-        text: few.unwrap_or_default(),
+        text: few.iter().chain(moving).map(Warning::name).join("; "),
         ..figure("result", measurement.metric.value)
     }
 }
@@ -232,6 +235,11 @@ fn warnings(trial: &Trial) -> Figure {
 fn of_measurement(measurement: &Measurement) -> Vec<Figure> {
     let mut figures =
         vec![figure("window_s", measurement.duration_s), figure("dilation", measurement.dilation.factor())];
+    if let Some(Settling { is_steady, needed_s, last_to_settle, .. }) = &measurement.settling {
+        let last = last_to_settle.join("; ");
+        figures.push(figure("settling_s", *needed_s));
+        figures.push(Figure { text: last, ..figure("settled", f64::from(u8::from(*is_steady))) });
+    }
     figures.extend(numbers("latency_", &measurement.latency, measurement.latency.count));
     figures.extend(numbers("per_transaction_", &measurement.per_transaction, 0));
     figures.extend(numbers("cpu_", &measurement.cpu, 0));
