@@ -33,9 +33,9 @@ pub use cell::{
 };
 pub use file_class::FileClass;
 pub use measurement::{
-    Bottleneck, BottleneckKind, BusyThread, CommitEstimate, CpuSummary, Evidence, Latency, Measurement,
-    NextStep, PerTransaction, RateEvidence, RateOf, RedoEvidence, Series, StorageEvidence, ThreadEvidence,
-    TransactionSummary,
+    Bottleneck, BottleneckKind, BusyThread, CommitEstimate, CpuSummary, Evidence, Latency, MachineActivity,
+    Measurement, NextStep, PerTransaction, RateEvidence, RateOf, RedoEvidence, Series, Settling,
+    StorageEvidence, ThreadEvidence, TransactionSummary,
 };
 pub use part::{Difference, ParameterHead, PartBelow, PartHead, differences};
 pub use replication::{
@@ -46,8 +46,8 @@ pub use spindle_load::{Check, Metric};
 pub use storage::{
     DeviceView, EmulatorSummary, HostSeries, HostView, MountView, OperationSeries, StorageSeries,
 };
-pub use warning::Warning;
 pub(crate) use warning::{CPU_BUSY, CPU_OTHERS, CPU_OWN};
+pub use warning::{NeverSettled, Warning};
 
 /// Raised when a reader of the old format would misread the new one. This reader accepts all formats up to
 /// its own.

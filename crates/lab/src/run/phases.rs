@@ -1,5 +1,7 @@
 //! The phases of a trial: timed, displayed, and with a check for signals in between.
 
+mod settle;
+
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -33,6 +35,8 @@ pub(super) struct Phases<'a> {
     other_runs: &'a OtherRuns,
     publisher: &'a Publisher,
     pub(super) load: LoadFacts,
+    /// [`crate::record::MachineActivity::timer_tail_us`].
+    pub(super) timer_tail_us: Option<f64>,
     /// Real until the trial's storage is there.
     pub(super) time: TrialTime,
     spent_s: BTreeMap<String, f64>,
@@ -55,6 +59,7 @@ impl<'a> Phases<'a> {
             other_runs,
             publisher,
             load: LoadFacts::default(),
+            timer_tail_us: None,
             time: TrialTime::real(),
             spent_s: BTreeMap::new(),
             current: None,
@@ -109,22 +114,16 @@ impl<'a> Phases<'a> {
         replicas: &mut Replicas<'_>,
         running: &mut dyn Running,
     ) -> Result<Window> {
-        let (interrupt, clock, server_id) = (self.interrupt, &self.time.clock, running.process_id());
-        let telemetry = running.telemetry();
-        let mut look = || -> Result<Sample> {
-            interrupt.kill_on_signal(server_id, || {
-                let mut sample = Sample::take(mounts, running, clock)?;
-                replicas.look(&mut sample)?;
-                Ok(sample)
-            })
-        };
+        let (telemetry, server_id) = (running.telemetry(), running.process_id());
+        let threads = || server_threads(server_id, self.time.clock.dilation);
+        let mut look = || sample(self.interrupt, &self.time, mounts, replicas, running);
         // Runs that ended before the window are no matter.
         self.other_runs.take_seen();
         self.look_for_other_runs();
         self.publisher.plan_phase(run.measure);
         let mut feed = self.feed(client, layout, telemetry, server_id);
         let mut first = look()?;
-        first.server_threads = server_threads(server_id, clock.dilation);
+        first.server_threads = threads();
         let mut seconds: Vec<(Second, Sample)> = Vec::new();
         let mut failure = None;
         let summary = self.interrupt.kill_on_signal(client.process_id(), || {
@@ -143,9 +142,9 @@ impl<'a> Phases<'a> {
         if let Some(failure) = failure {
             return Err(failure);
         }
-        let threads = server_threads(server_id, clock.dilation);
+        let ended = threads();
         let mut last = look()?;
-        last.server_threads = threads;
+        last.server_threads = ended;
         self.look_for_other_runs();
         Ok(Window {
             summary: summary?,
@@ -153,12 +152,14 @@ impl<'a> Phases<'a> {
             first,
             last,
             layout: layout.clone(),
+            settling: None,
             replicas: Vec::new(),
             telemetry,
             durability: Durability::default(),
             rates: self.load.rates.clone(),
+            timer_tail_us: self.timer_tail_us,
             cpu_count: provenance::cpu_count(),
-            dilation: clock.dilation,
+            dilation: self.time.clock.dilation,
         })
     }
 
@@ -188,6 +189,21 @@ impl<'a> Phases<'a> {
             self.progress.say(&other_run(&run));
         }
     }
+}
+
+/// A sample of the trial. A signal meanwhile ends the server, which could keep it waiting.
+fn sample(
+    interrupt: &Interrupt,
+    time: &TrialTime,
+    mounts: &mut Mounts,
+    replicas: &mut Replicas<'_>,
+    running: &mut dyn Running,
+) -> Result<Sample> {
+    interrupt.kill_on_signal(running.process_id(), || {
+        let mut sample = Sample::take(mounts, running, &time.clock)?;
+        replicas.look(&mut sample)?;
+        Ok(sample)
+    })
 }
 
 /// The warning on the screen.

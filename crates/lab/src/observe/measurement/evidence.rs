@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::{Window, commits, devices, ratio, replicas, storage};
 use crate::observe::bottleneck::Symptoms;
 use crate::record::{
-    BusyThread, CpuSummary, EmulatorSummary, Evidence, FileClass, HostView, MountView, RedoEvidence, Series,
-    ThreadEvidence,
+    BusyThread, CpuSummary, EmulatorSummary, Evidence, FileClass, HostView, MountView, NeverSettled,
+    RedoEvidence, Series, ThreadEvidence,
 };
 use crate::server::telemetry::{Counters, Engine};
 use crate::stack::layout::Layout;
@@ -107,6 +107,7 @@ pub(super) fn symptoms(window: &Window, series: &Series, emulators: &[&EmulatorS
         failed_transactions: window.summary.kinds.iter().map(|kind| kind.failed).sum(),
         behind_s: window.summary.behind_s.unwrap_or(0.0),
         transactions_per_s: if has_trend { Vec::new() } else { series.transactions_per_s.clone() },
+        never_settled: window.settling.as_ref().and_then(NeverSettled::of),
     }
 }
 

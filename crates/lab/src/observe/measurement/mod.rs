@@ -5,6 +5,7 @@
 mod commits;
 mod devices;
 mod evidence;
+mod machine;
 mod replicas;
 mod series;
 mod storage;
@@ -23,7 +24,7 @@ use spindle_model::Rates;
 use crate::observe::{Sample, bottleneck};
 use crate::record::{
     Bottleneck, Check, CpuSummary, EmulatorSummary, HostView, Latency, Measurement, MountView,
-    PerTransaction, TransactionSummary, Warning,
+    PerTransaction, Settling, TransactionSummary, Warning,
 };
 use crate::server::telemetry::{Durability, Readings, Rounds, Telemetry};
 use crate::stack::layout::Layout;
@@ -40,6 +41,8 @@ pub struct Window {
     pub first: Sample,
     /// Sample at the end of the window, also when the window was shorter than a second.
     pub last: Sample,
+    /// What the settling before the window found; `None` if it had a fixed time.
+    pub settling: Option<Settling>,
     /// Describes the mounts of the samples.
     pub layout: Layout,
     /// In the order of the samples' replicas.
@@ -49,6 +52,8 @@ pub struct Window {
     pub durability: Durability,
     /// Those that the parameters of the emulated devices state, in the order of the layout; empty if unknown.
     pub rates: Vec<Rates>,
+    /// [`crate::record::MachineActivity::timer_tail_us`].
+    pub timer_tail_us: Option<f64>,
     pub cpu_count: u32,
     /// Of the times above, which are all dilated.
     pub dilation: Dilation,
@@ -91,6 +96,8 @@ pub fn measurement(window: &Window, verification: Vec<Check>) -> Result<(Measure
     let emulators: Vec<&EmulatorSummary> = mounts.iter().chain(of_replicas).flat_map(emulators).collect();
     let symptoms = evidence::symptoms(window, &series, &emulators);
     let mut warnings = bottleneck::warnings(&evidence, &symptoms);
+    let machine = machine::activity(window);
+    warnings.extend(Warning::of_host(machine.cpu_steal, machine.timer_tail_us));
     if window.durability.uses_page_cache && !window.dilation.is_none() {
         warnings.push(Warning::WritebackInRealTime);
     }
@@ -104,9 +111,11 @@ pub fn measurement(window: &Window, verification: Vec<Check>) -> Result<(Measure
         transactions,
         latency: latency(&all, histogram::encode(&all)),
         series,
+        settling: window.settling.clone(),
         per_transaction,
         mounts,
         cpu,
+        machine: Some(machine),
         bottleneck: bottleneck::verdict(&evidence),
         replication,
         flushed_at_commit: window.durability.flushed_logs.clone(),
