@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::conversation::Message;
 use super::schedule::Schedule;
-use crate::sql::waits::{self, Waits};
+use crate::sql::waits;
 use crate::workload::{Client, Failure, Outcome};
 
 /// Failures in a row after which a terminal ends the run.
@@ -50,8 +50,6 @@ pub(super) struct Samples {
     /// Kinds of the transactions that failed.
     pub(super) failed: Vec<u8>,
     pub(super) commit_wait: CommitWait,
-    /// Time spent waiting for locks, if an engine in this process reports it.
-    pub(super) lock_wait: Option<Duration>,
     /// Time from sending to the answer, failures included.
     pub(super) busy: Duration,
     pub(super) errors: BTreeMap<String, u64>,
@@ -84,19 +82,14 @@ pub(super) fn count_error(errors: &mut BTreeMap<String, u64>, message: String, c
     *errors.entry(if known { message } else { "other errors".to_owned() }).or_default() += count;
 }
 
-/// The sum of the waits that were reported.
-pub(super) fn sum(left: Option<Duration>, right: Option<Duration>) -> Option<Duration> {
-    left.into_iter().chain(right).reduce(|sum, wait| sum + wait)
-}
-
-/// A result with the commit wait of an engine in this process, and the lock wait. The engine's stopwatch takes
-/// precedence, because it also times a statement that commits, and leaves locks out.
+/// A result with the commit wait of an engine in this process. Its stopwatch takes precedence, because it also
+/// times a statement that commits, and leaves locks out.
 fn by_the_engine(
     result: Result<Outcome, Failure>,
-    waits: Option<Waits>,
-) -> (Result<Outcome, Failure>, Option<Duration>) {
-    let Some(Waits { commit, lock }) = waits else { return (result, None) };
-    (result.map(|outcome| Outcome { commit_wait: Some(commit), ..outcome }), Some(lock))
+    commit_wait: Option<Duration>,
+) -> Result<Outcome, Failure> {
+    let timed = |outcome: Outcome| Outcome { commit_wait: commit_wait.or(outcome.commit_wait), ..outcome };
+    result.map(timed)
 }
 
 /// State that the coordinator and a terminal share.
@@ -135,13 +128,11 @@ impl Shared {
         kind: usize,
         latency: Duration,
         busy: Duration,
-        lock_wait: Option<Duration>,
         result: Result<Outcome, Failure>,
         failures_in_a_row: &mut u32,
     ) -> Option<String> {
         let mut samples = self.samples.lock().unwrap_or_else(PoisonError::into_inner);
         samples.busy += busy;
-        samples.lock_wait = sum(samples.lock_wait, lock_wait);
         match result {
             Ok(outcome) => {
                 samples.end(kind, latency, &outcome);
@@ -195,14 +186,14 @@ pub(super) fn run(mut client: Box<dyn Client>, shared: &Shared, messages: &Sende
             return;
         }
         // Those of an earlier step.
-        waits::take();
+        waits::take_commit();
         let sent = Instant::now();
         let result = client.execute();
         let answered = Instant::now();
-        let (result, lock_wait) = by_the_engine(result, waits::take());
+        let result = by_the_engine(result, waits::take_commit());
         // Without a schedule an overlong sleep is not part of the latency.
         let latency = answered - if shared.schedule.is_some() { intended_start } else { sent };
-        let fatal = shared.note(kind, latency, answered - sent, lock_wait, result, &mut failures_in_a_row);
+        let fatal = shared.note(kind, latency, answered - sent, result, &mut failures_in_a_row);
         if let Some(message) = fatal {
             // Sending fails if the coordinator has already given up.
             let _ = messages.send(Message::Fatal(message));

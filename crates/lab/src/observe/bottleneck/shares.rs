@@ -91,7 +91,9 @@ fn base(evidence: &Evidence) -> (f64, f64) {
     match evidence.writer_wait_s {
         None => (all_s, ratio(evidence.lock_wait_s, all_s)),
         Some(wait_s) => {
-            let worked_s = (all_s - wait_s).max(0.0);
+            // A commit has the lock.
+            let committed_s = evidence.commit_s().unwrap_or(0.0).min(all_s);
+            let worked_s = (all_s - wait_s).max(committed_s);
             // Without pauses, somebody could work at any time. With pauses, nobody knows.
             let has_pauses = all_s < evidence.duration_s * f64::from(evidence.terminals) * 0.99;
             let base_s = if has_pauses { worked_s } else { worked_s.max(evidence.duration_s) };
