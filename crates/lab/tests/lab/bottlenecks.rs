@@ -35,12 +35,15 @@ fn workload(name: &str) -> &'static str {
         "update" => {
             "kind = \"oltp\"\nscript = \"update-non-index\"\ntables = 1\nrows = 1000\ndistribution = \"uniform\"\nterminals = 4"
         }
+        "ranges" => {
+            "kind = \"oltp\"\nscript = \"read-only\"\ntables = 1\nrows = 200000\ndistribution = \"uniform\"\nterminals = 2"
+        }
         "read-only" => {
             "kind = \"oltp\"\nscript = \"read-only\"\ntables = 1\nrows = 10000\ndistribution = \"uniform\"\nterminals = 8"
         }
         "commits" => "kind = \"fsync-loop\"\nterminals = 4",
         "scan" => "kind = \"scan\"\nrows = 30000\nterminals = 1",
-        "large-scan" => "kind = \"scan\"\nrows = 150000\nterminals = 1",
+        "large-scan" => "kind = \"scan\"\nrows = 40000\nterminals = 1",
         "hot-row" => "kind = \"custom\"\nfile = \"hot-row.sql\"\nterminals = 8",
         "texts" => "kind = \"custom\"\nfile = \"texts.sql\"\nterminals = 1",
         "random-reads" => {
@@ -103,7 +106,7 @@ fn stacks() -> String {
         device("quick", "quick.toml"),
         device("slow-reads", "slow-reads.toml"),
         device("slow-flush", "slow-flush.toml"),
-        throttled("narrow", "rate = \"6 MB/s\""),
+        throttled("narrow", "rate = \"8 MB/s\""),
         throttled("few-requests", "iops = 400"),
     ]
     .concat()
@@ -154,7 +157,7 @@ fn slow_reads_are_found_on_a_database_larger_than_memory() {
     check(
         "slow-reads",
         "small",
-        &[("point-select", BottleneckKind::ReadLatency), ("large-scan", BottleneckKind::ReadLatency)],
+        &[("point-select", BottleneckKind::ReadLatency), ("ranges", BottleneckKind::ReadLatency)],
     );
 }
 
