@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use spindle_base::{Mistake, near};
 
-use super::records_file::{FILE_NAME, RESULTS};
+use super::records_file::{FILE_NAME, RESULTS, encode};
 use super::{FORMAT, Header, Line, Trial, Warning, masking};
 
 /// Number of runs in a message.
@@ -21,6 +21,17 @@ pub struct Records {
 }
 
 impl Records {
+    /// The file that a run of this version would have written: of today's format, and without the warnings
+    /// that follow from a measurement.
+    pub fn text(&self) -> String {
+        let header = Header { format: FORMAT, ..self.header.clone() };
+        let trials = self.trials.iter().cloned().map(|mut trial| {
+            trial.warnings.retain(|warning| !warning.is_of_few_events());
+            Line::Trial(trial)
+        });
+        std::iter::once(Line::Header(header)).chain(trials).map(encode).collect()
+    }
+
     /// What a trial of this cell took on the clock so far. `None` without one.
     pub fn mean_real_s(&self, cell: &str) -> Option<f64> {
         let trials = self.trials.iter().filter(|trial| trial.cell == cell);

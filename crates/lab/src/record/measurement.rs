@@ -2,19 +2,21 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use spindle_base::dilation::Dilation;
 use spindle_load::{Check, Metric};
 
 use super::{FileClass, MountView, ReplicationView};
 
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq)]
 pub struct Measurement {
     /// Length of the measured window, in dilated time as every figure of the measurement. CPU seconds are
     /// those of the emulated cores.
     pub duration_s: f64,
     /// How many times longer the window was in real time, and how many times faster the cores looked.
     #[serde(default, skip_serializing_if = "Dilation::is_none")]
+    #[schemars(with = "f64")]
     pub dilation: Dilation,
     /// The workload's own metric, by which cells are compared.
     /// Named `headline` in older records.
@@ -87,7 +89,7 @@ fn metric_by_its_current_name<'de, D: Deserializer<'de>>(metric: D) -> Result<Me
     Ok(Metric { name: name.to_owned(), ..metric })
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq)]
 pub struct TransactionSummary {
     pub name: String,
     pub committed: u64,
@@ -112,7 +114,7 @@ impl TransactionSummary {
 }
 
 /// In milliseconds, from the send (closed loop) or from the intended start (open loop).
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Default)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq, Default)]
 pub struct Latency {
     pub count: u64,
     pub mean_ms: f64,
@@ -127,7 +129,7 @@ pub struct Latency {
 
 /// Activity of clients, cores and server: one value per second of the measured window. All vectors have the
 /// same length; those without a source are empty.
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Default)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq, Default)]
 pub struct Series {
     pub transactions_per_s: Vec<f64>,
     pub p50_ms: Vec<f64>,
@@ -141,7 +143,7 @@ pub struct Series {
     pub server: BTreeMap<String, Vec<f64>>,
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Default)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq, Default)]
 pub struct CpuSummary {
     /// Share of all cores over the measured window, from 0 to 1.
     pub busy: f64,
@@ -150,7 +152,7 @@ pub struct CpuSummary {
     pub emulator_s: f64,
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Default)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq, Default)]
 pub struct PerTransaction {
     pub reads: f64,
     pub writes: f64,
@@ -161,7 +163,7 @@ pub struct PerTransaction {
     pub client_cpu_us: f64,
 }
 
-#[derive(Debug, Clone, Copy, Serialize, Deserialize, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum BottleneckKind {
     Cpu,
@@ -174,7 +176,7 @@ pub enum BottleneckKind {
 }
 
 /// The bottleneck of a trial.
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq)]
 pub struct Bottleneck {
     pub kind: BottleneckKind,
     /// Shares by cause, from 0 to 1: `read`, `commit`, `locks` and `other` of the terminals' time, `cpu` of

@@ -159,7 +159,7 @@ pub(crate) fn is_held(directory: &Path) -> bool {
     directory.join(LOCK_NAME).exists() && !matches!(hold(directory), Ok(Some(_)))
 }
 
-fn encode(mut line: Line) -> String {
+pub(super) fn encode(mut line: Line) -> String {
     match &mut line {
         Line::Header(header) => masking::mask_header(header),
         Line::Trial(trial) => masking::mask_trial(trial),

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use spindle_base::text;
 use spindle_stats::error_of_count;
@@ -20,7 +21,7 @@ pub(crate) const CPU_OTHERS: f64 = 0.30;
 const ENOUGH_EVENTS: u64 = 100;
 
 /// A reservation about a result.
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Warning {
     /// The emulator answered later than the model prescribed. `share` is of all request time.

@@ -281,7 +281,8 @@ fn operations(count: u64, bytes: u64, ms: u64) -> OperationStatistics {
 /// Of a machine whose seconds are alike: 150 reads of 5 ms, half of two cores busy.
 fn sample(second: u64, counters: usize) -> Sample {
     let (read, write) = (operations(150 * second, 16384, 5), operations(50 * second, 4096, 2));
-    let block_device = BlockCounters { read, write, flush: operations(10 * second, 0, 8), ..BlockCounters::default() };
+    let block_device =
+        BlockCounters { read, write, flush: operations(10 * second, 0, 8), ..BlockCounters::default() };
     let statistics = Statistics {
         uptime_ns: second * 1_000_000_000,
         read,

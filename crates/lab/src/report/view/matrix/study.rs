@@ -4,9 +4,9 @@ use itertools::Itertools as _;
 use serde::Serialize;
 
 use super::CellView;
+use crate::record::Cell;
 use crate::report::verdict::Word;
 use crate::report::view::judged;
-use crate::record::Cell;
 use crate::report::{Records, format};
 
 /// Fewer tests are a table that reads better cell by cell.
