@@ -66,6 +66,8 @@ pub enum Warning {
     WritebackInRealTime,
     /// Another run of Spindle went on during the measured window.
     OtherRun { title: String },
+    /// Somebody set the clock of the machine during the trial, or it slept. Negative for a clock set back.
+    ClockJumped { by_s: f64 },
     /// The metric counts too few events. Derived when records are read, never stored.
     FewEvents { events: u64, duration_s: f64 },
 }
@@ -181,6 +183,7 @@ impl Warning {
             Warning::NearlyEmptyDisk { share, .. } => ("nearly empty disk", 1.0 - share),
             Warning::WritebackInRealTime => ("writeback in real time", 0.0),
             Warning::OtherRun { .. } => ("another run", 0.0),
+            Warning::ClockJumped { by_s } => ("clock jumped", by_s.abs()),
             Warning::FewEvents { events, .. } => ("few transactions", -(*events as f64)),
         }
     }
@@ -257,6 +260,9 @@ impl Warning {
             Warning::OtherRun { title } => format!(
                 "Another run of Spindle, `{title}`, used this machine during the measured window, and each disturbed the other: \
                  measure again alone, with `spindle run SCENARIO --fresh --wait`.",
+            ),
+            Warning::ClockJumped { by_s } => format!(
+                "The clock of the machine jumped by {by_s:+.0} s during a trial, or the machine slept: times of day are off. The                  figures are not, because they come from a clock that cannot be set."
             ),
             Warning::FewEvents { events, duration_s } => few_events(*events, *duration_s),
             Warning::HostDiskReads { major_faults } => format!(

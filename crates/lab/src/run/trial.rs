@@ -20,6 +20,7 @@ use crate::host::patience::{self, Wait};
 use crate::host::progress::Progress;
 use crate::host::provenance;
 use crate::host::trial_time::TrialTime;
+use crate::host::wall_clock::Clocks;
 use crate::observe::measurement;
 use crate::record::{Cell, Check, FileClass, Measurement, Provenance, StartState, Trial, Warning};
 use crate::run::client::ClientProcess;
@@ -89,7 +90,7 @@ impl Laboratory<'_> {
         data_sets: &mut DataSets,
         progress: &mut Progress,
     ) -> Result<Trial> {
-        let started_at = provenance::now();
+        let (started_at, started) = (provenance::now(), Clocks::now());
         let title = format!("{}, trial {}", self.cell.name, planned.trial);
         self.publisher.begin_trial(&title, self.dilation);
         for (index, layout) in self.layouts().enumerate() {
@@ -104,6 +105,8 @@ impl Laboratory<'_> {
         // The signal reaches our children too, so their deaths are not findings.
         self.interrupt.check()?;
         let (measurement, warnings) = finding.measured.unzip();
+        let mut warnings = warnings.unwrap_or_default();
+        warnings.extend(started.jump_s().map(|by_s| Warning::ClockJumped { by_s }));
         Ok(Trial {
             cell: self.cell.name.clone(),
             trial: planned.trial,
@@ -123,7 +126,7 @@ impl Laboratory<'_> {
             // A result counts only after a clean end.
             measurement: if result.is_ok() { measurement } else { None },
             error: result.err().map(|error| one_sentence(&error)),
-            warnings: warnings.unwrap_or_default(),
+            warnings,
             pilot: Vec::new(),
         })
     }

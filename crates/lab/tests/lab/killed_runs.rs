@@ -9,13 +9,15 @@ use std::time::Duration;
 
 use spindle_base::random::Random;
 
-use crate::emulated_support::{Bench, measured};
-use crate::in_check_all;
+use rustix::process::Signal;
+
+use crate::emulated_support::{Bench, Part, kill, measured, next_part};
+use crate::{in_check_all, wait_until};
 
 const SEED: u64 = 20_261_123;
 const TRIALS: usize = 12;
-/// A run of twelve trials takes about four times as long, so a round has kills in all of its parts.
-const LONGEST: Duration = Duration::from_secs(6);
+/// A run of twelve trials takes several times as long, so the kills of a round are in all of its parts.
+const LONGEST: Duration = Duration::from_secs(4);
 
 /// SQLite, because each trial mounts a disk and nothing else is slow to start.
 const SCENARIO: &str = r#"
@@ -102,4 +104,20 @@ fn no_trial_is_lost_or_counted_twice_in_five_kills() {
 fn no_trial_is_lost_or_counted_twice_in_fifty_kills() {
     let Some(()) = in_check_all(|| Some(())) else { return };
     check(50);
+}
+
+#[test]
+fn an_emulator_that_outlives_its_killed_run_is_ended_by_the_next_run() {
+    let Some(bench) = Bench::new() else { return };
+    bench.write("test.toml", &SCENARIO.replace("trials = 6", "trials = 1"));
+    let mut run = bench.start_scenario();
+    let emulator = next_part(&run, Part::Emulator, &mut Vec::new());
+    let identity = bench.path("run").join(format!("run-{}", run.id())).join("pid");
+    wait_until("the emulator to say who it is", || identity.exists());
+    // It does not notice the end of the run, as one that frees its memory on a busy machine.
+    kill(emulator, Signal::STOP);
+    run.kill().unwrap();
+    run.wait().unwrap();
+    bench.run_scenario(&[], &[], 0);
+    bench.assert_clean();
 }
