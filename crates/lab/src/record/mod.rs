@@ -32,7 +32,8 @@ pub use cell::{
     ZfsDeviceHead, ZfsHead, selector_words,
 };
 pub use measurement::{
-    Bottleneck, BottleneckKind, CpuSummary, Latency, Measurement, PerTransaction, Series, TransactionSummary,
+    Bottleneck, BottleneckKind, CpuSummary, Latency, MachineActivity, Measurement, PerTransaction, Series,
+    TransactionSummary,
 };
 pub use part::{Difference, ParameterHead, PartBelow, PartHead, differences};
 pub use replication::{

@@ -58,7 +58,7 @@ fn run(noise: Noise, effect: f64, until: Until, seed: u64) -> Judged {
     // Only the figures count here.
     records.trials[0].warnings.clear();
     let plan = plan(&records);
-    let mut order = Order::new(&plan, Some(until), &records);
+    let mut order = Order::new(&plan, Some(until), true, &records);
     let mut machine = 0.0;
     loop {
         let next = order.next(&records);

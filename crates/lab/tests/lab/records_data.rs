@@ -7,9 +7,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::{Value, json};
+use spindle_lab::record::{Line, Trial, Warning};
 use spindle_lab::report::{self, Format};
 use spindle_lab::server::package::cache_directory;
 
+use crate::report_support::{CARD, DISK, FLASH, Shape, file};
 use crate::run_mock::{Bench, GOOD, scenario};
 use crate::{in_check_all, skip};
 
@@ -39,6 +41,37 @@ fn committed(bench: &Bench) -> Vec<PathBuf> {
         bench.write(&format!("{}.jsonl", run.file_name().unwrap().to_str().unwrap()), &text)
     });
     files.collect()
+}
+
+/// Records in which one trial was repeated and counts, and another one was repeated and does not.
+fn repeated(bench: &Bench) -> PathBuf {
+    let other = Warning::OtherRun { title: "The other".to_owned() };
+    let is = |trial: &Trial, shape: &Shape, number| trial.trial == number && trial.cell == shape.name;
+    let disturb = |trial: &mut Trial, _: &Shape| {
+        if is(trial, &FLASH, 2) || is(trial, &CARD, 3) {
+            trial.warnings.push(other.clone());
+        }
+    };
+    let mut text = file(&[DISK, FLASH, CARD], 3, disturb);
+    let lines: Vec<Line> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    for line in lines {
+        let Line::Trial(mut trial) = line else { continue };
+        if is(&trial, &FLASH, 2) || is(&trial, &CARD, 3) {
+            trial.measurement.as_mut().unwrap().metric.value *= 1.5;
+            if is(&trial, &CARD, 3) {
+                trial.warnings.clear();
+            }
+            text += &(serde_json::to_string(&Line::Trial(trial)).unwrap() + "\n");
+        }
+    }
+    bench.write("repeated.jsonl", &text)
+}
+
+/// Files whose ratios the examples must have.
+fn files(bench: &Bench) -> Vec<PathBuf> {
+    let mut files = committed(bench);
+    files.push(repeated(bench));
+    files
 }
 
 /// Holds files against the schema.
@@ -115,7 +148,7 @@ fn check_same(found: &BTreeMap<String, f64>, expect: &BTreeMap<String, f64>, dig
 fn the_example_in_pandas_has_the_reports_ratios() {
     let Some(python) = in_check_all(python) else { return };
     let bench = Bench::new("");
-    for file in committed(&bench) {
+    for file in files(&bench) {
         let script = repository("docs/examples/ratio.py");
         let (said, is_good) =
             run(&python, &bench.path(""), &[script.to_str().unwrap(), file.to_str().unwrap()]);
@@ -134,7 +167,7 @@ fn the_example_in_duckdb_has_the_reports_ratios() {
     let script = repository("docs/examples/ratio.sql");
     let print =
         "import duckdb, json, sys; print(json.dumps(duckdb.sql(open(sys.argv[1]).read()).fetchall()))";
-    for file in committed(&bench) {
+    for file in files(&bench) {
         fs::copy(&file, bench.path("records.jsonl")).unwrap();
         let (said, is_good) = run(&python, &bench.path(""), &["-c", print, script.to_str().unwrap()]);
         assert!(is_good, "{said}");

@@ -1,21 +1,17 @@
 //! Contradictions inside a records file. Each is repaired or left as it is, and told: nothing is averaged in
 //! silence.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use serde::Serialize;
 use serde_json::Value;
-use spindle_base::text::plural;
 
 use crate::record::{Header, Measurement, Trial};
 
 /// Repairs the trials where that can be done; returns what was found, as sentences.
 pub(super) fn examine(header: &Header, trials: &mut [Trial]) -> Vec<String> {
     let mut notes = half_written_series(trials);
-    match repeated_trials(trials) {
-        Some(note) => notes.push(note),
-        None => notes.extend(clock_set_back(trials)),
-    }
+    notes.extend(clock_set_back(trials));
     notes.extend(header.cells.iter().flat_map(|cell| mixed_origins(&cell.name, trials)));
     notes
 }
@@ -91,25 +87,13 @@ fn clear_series(measurement: &mut Measurement) {
     }
 }
 
-/// Trials that were measured more than once, as in a file that was joined with itself.
-fn repeated_trials(trials: &[Trial]) -> Option<String> {
-    let mut counts: BTreeMap<(&str, u32), usize> = BTreeMap::new();
-    for trial in trials.iter().filter(|trial| trial.measurement.is_some()) {
-        *counts.entry((&trial.cell, trial.trial)).or_default() += 1;
-    }
-    let repeated = counts.values().filter(|count| **count > 1).count();
-    (repeated > 0).then(|| {
-        let (were, each) = if repeated == 1 { ("was", "it") } else { ("were", "each") };
-        format!(
-            "{} {were} measured more than once; of {each} only the last line counts.",
-            plural(repeated, "trial")
-        )
-    })
-}
-
-/// Trials stand in the order of their ends, and their starts do not go back.
+/// Trials stand in the order of their ends, and their starts do not go back. A trial that is in the file already
+/// may come from a file that was joined with this one.
 fn clock_set_back(trials: &[Trial]) -> Vec<String> {
-    let pairs = trials.iter().zip(trials.iter().skip(1));
+    let mut known = BTreeSet::new();
+    let is_new: Vec<bool> = trials.iter().map(|trial| known.insert((&trial.cell, trial.trial))).collect();
+    let pairs = trials.iter().zip(trials.iter().skip(1)).zip(is_new.into_iter().skip(1));
+    let pairs = pairs.filter_map(|(pair, is_new)| is_new.then_some(pair));
     let back = pairs.filter(|(earlier, later)| later.started_at < earlier.started_at);
     let words = |(earlier, later): (&Trial, &Trial)| {
         format!(
