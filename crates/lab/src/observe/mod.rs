@@ -5,6 +5,7 @@
 
 pub mod bottleneck;
 pub mod measurement;
+pub mod settling;
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -8,6 +8,9 @@ use spindle_base::dilation::Dilation;
 use spindle_load::{Check, Metric};
 
 use super::{FileClass, MountView, ReplicationView};
+pub use settling::Settling;
+
+mod settling;
 
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq)]
 pub struct Measurement {
@@ -27,6 +30,9 @@ pub struct Measurement {
     /// All transaction types together.
     pub latency: Latency,
     pub series: Series,
+    /// `None` unless the scenario says `settle = "until steady"`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settling: Option<Settling>,
     /// In the order of [`super::Cell::mounts`].
     pub mounts: Vec<MountView>,
     pub cpu: CpuSummary,

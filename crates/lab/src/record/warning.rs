@@ -10,6 +10,10 @@ use spindle_base::text;
 use spindle_stats::error_of_count;
 
 use super::Measurement;
+pub use steadiness::NeverSettled;
+use steadiness::not_steady;
+
+mod steadiness;
 
 /// A figure of fewer events is marked: chance alone can move it by more than a quarter ([`error_of_count`]).
 const FEWEST_EVENTS: u64 = 50;
@@ -50,8 +54,13 @@ pub enum Warning {
     NoRealTime,
     /// The kernel refused PR_SET_IO_FLUSHER for the emulator.
     NoIoFlusher,
-    /// Throughput still had a trend in the measured window.
-    NotSteady { drift: f64 },
+    /// The load was not steady: throughput had a trend in the measured window (zero for one within the
+    /// bound), or the settling before it ended without success.
+    NotSteady {
+        drift: f64,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        never_settled: Option<NeverSettled>,
+    },
     /// The server failed some transactions.
     TransactionsFailed { share: f64 },
     /// Open loop: the server fell behind the requested rate. At the end, transactions waited this long for
@@ -155,6 +164,10 @@ impl Warning {
         matches!(self, Warning::FewEvents { .. })
     }
 
+    pub fn is_of_steadiness(&self) -> bool {
+        matches!(self, Warning::NotSteady { .. })
+    }
+
     /// Whether it is the same in every trial on a machine, so that it is printed once.
     pub fn is_of_machine(&self) -> bool {
         matches!(self, Warning::NoIoFlusher)
@@ -180,7 +193,10 @@ impl Warning {
             Warning::ClientSaturated { share } => ("client saturated", *share),
             Warning::NoRealTime => ("no real time", 0.0),
             Warning::NoIoFlusher => ("no I/O flusher", 0.0),
-            Warning::NotSteady { drift } => ("not steady", drift.abs()),
+            // A settling without success is worse than any drift, and its drift tells which is worst.
+            Warning::NotSteady { drift, never_settled } => {
+                ("not steady", drift.abs() + if never_settled.is_some() { 100.0 } else { 0.0 })
+            }
             Warning::TransactionsFailed { share } => ("failures", *share),
             Warning::BehindSchedule { behind_s } => ("behind schedule", *behind_s),
             Warning::HostDiskReads { major_faults } => ("host disk reads", *major_faults as f64),
@@ -235,10 +251,7 @@ impl Warning {
                  own disk, and is then killed. Grant CAP_SYS_RESOURCE, or leave memory free."
                     .to_owned()
             }
-            Warning::NotSteady { drift } => format!(
-                "Throughput drifted by {:.0} % within the measured window: lengthen the warm-up.",
-                drift * 100.0
-            ),
+            Warning::NotSteady { drift, never_settled } => not_steady(*drift, never_settled.as_ref()),
             Warning::TransactionsFailed { share } => {
                 format!("{:.2} % of the transactions failed and were not counted.", share * 100.0)
             }

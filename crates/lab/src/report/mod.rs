@@ -24,7 +24,7 @@ pub(crate) use html::{filled, script_safe};
 pub(crate) use markdown::escaped;
 #[cfg(test)]
 pub(crate) use precision::tests as precision_tests;
-pub(crate) use precision::{Group, groups};
+pub(crate) use precision::{Group, groups, notes as not_known};
 pub(crate) use text::wrapped;
 pub use view::{
     CellView, CurveView, Quantiles, Range, Ratio, StorageView, StudyTable, SweepView, TrialTable, View,

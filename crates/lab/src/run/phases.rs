@@ -1,5 +1,7 @@
 //! The phases of a trial: timed, displayed, and with a check for signals in between.
 
+mod settle;
+
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -112,15 +114,8 @@ impl<'a> Phases<'a> {
         replicas: &mut Replicas<'_>,
         running: &mut dyn Running,
     ) -> Result<Window> {
-        let (interrupt, clock, server_id) = (self.interrupt, &self.time.clock, running.process_id());
         let telemetry = running.telemetry();
-        let mut look = || -> Result<Sample> {
-            interrupt.kill_on_signal(server_id, || {
-                let mut sample = Sample::take(mounts, running, clock)?;
-                replicas.look(&mut sample)?;
-                Ok(sample)
-            })
-        };
+        let mut look = || sample(self.interrupt, &self.time, mounts, replicas, running);
         // Runs that ended before the window are no matter.
         self.other_runs.take_seen();
         self.look_for_other_runs();
@@ -153,12 +148,13 @@ impl<'a> Phases<'a> {
             first,
             last,
             layout: layout.clone(),
+            settling: None,
             replicas: Vec::new(),
             telemetry,
             durability: Durability::default(),
             timer_tail_us: self.timer_tail_us,
             cpu_count: provenance::cpu_count(),
-            dilation: clock.dilation,
+            dilation: self.time.clock.dilation,
         })
     }
 
@@ -186,6 +182,21 @@ impl<'a> Phases<'a> {
             self.progress.say(&other_run(&run));
         }
     }
+}
+
+/// A sample of the trial. A signal meanwhile ends the server, which could keep it waiting.
+fn sample(
+    interrupt: &Interrupt,
+    time: &TrialTime,
+    mounts: &mut Mounts,
+    replicas: &mut Replicas<'_>,
+    running: &mut dyn Running,
+) -> Result<Sample> {
+    interrupt.kill_on_signal(running.process_id(), || {
+        let mut sample = Sample::take(mounts, running, &time.clock)?;
+        replicas.look(&mut sample)?;
+        Ok(sample)
+    })
 }
 
 /// The warning on the screen.

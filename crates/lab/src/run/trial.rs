@@ -22,10 +22,10 @@ use crate::host::provenance;
 use crate::host::trial_time::TrialTime;
 use crate::host::wall_clock::Clocks;
 use crate::observe::measurement;
-use crate::record::{Cell, Check, FileClass, Measurement, Provenance, StartState, Trial, Warning};
+use crate::record::{Cell, Check, FileClass, Measurement, Provenance, Settling, StartState, Trial, Warning};
 use crate::run::client::ClientProcess;
-use crate::scenario::Scenario;
 use crate::scenario::plan::PlannedTrial;
+use crate::scenario::{Scenario, Settle};
 use crate::server::replication::ReplicationSpec;
 use crate::server::telemetry::Durability;
 use crate::server::{FOREIGN_TOOLS, Running, Server};
@@ -288,7 +288,7 @@ impl Attempt<'_, '_> {
         let client_id = client.process_id();
         interrupt.kill_on_signal(client_id, || client.wait_ready(READY_PATIENCE))?;
 
-        self.warm_up(&mut client)?;
+        let settling = self.warm_up(&mut client, running)?;
         if let Some(probe) = probe {
             interrupt.kill_on_signal(server_id, || probe.end())?;
         }
@@ -297,6 +297,7 @@ impl Attempt<'_, '_> {
         let (run, layout) = (&scenario.run, laboratory.layout());
         let mut window = self.phases.measure(&mut client, run, layout, mounts, replicas, running)?;
         window.durability = durability;
+        window.settling = settling;
         mounts.check()?;
         replicas.check()?;
 
@@ -331,8 +332,9 @@ impl Attempt<'_, '_> {
         })
     }
 
-    /// Returns once the timing is on and the load is the one to be measured.
-    fn warm_up(&mut self, client: &mut ClientProcess) -> Result<()> {
+    /// Returns once the timing is on and the load is the one to be measured, or the time to wait for that is
+    /// over.
+    fn warm_up(&mut self, client: &mut ClientProcess, running: &mut dyn Running) -> Result<Option<Settling>> {
         let run = &self.laboratory.scenario.run;
         self.phases.enter("warm-up")?;
         let is_fast = run.start == StartState::WarmFast;
@@ -346,7 +348,16 @@ impl Attempt<'_, '_> {
             self.replicas.write_back()?;
         }
         self.set_timing(true)?;
-        self.phases.watch(client, run.settle)
+        match run.settle {
+            Settle::For(duration) => self.phases.watch(client, duration).map(|()| None),
+            Settle::UntilSteady { until_steady_at_most } => {
+                let layout = self.laboratory.layout();
+                let (mounts, replicas) = (&mut self.mounts, &mut self.replicas);
+                let settling =
+                    self.phases.settle(client, until_steady_at_most, layout, mounts, replicas, running);
+                settling.map(Some)
+            }
+        }
     }
 
     /// Runs the workload's checks on the server and on every replica. A failed check is an error.

@@ -39,15 +39,21 @@ pub struct Chart {
     pub counter: &'static str,
     /// A level goes up and down; its difference over a window has no meaning.
     pub is_level: bool,
+    /// A level of what is still to be written. While it moves, the storage's load is not steady.
+    pub is_backlog: bool,
 }
 
 impl Chart {
     pub(super) const fn rate(name: &'static str, counter: &'static str) -> Chart {
-        Chart { name, counter, is_level: false }
+        Chart { name, counter, is_level: false, is_backlog: false }
     }
 
     pub(super) const fn level(name: &'static str, counter: &'static str) -> Chart {
-        Chart { name, counter, is_level: true }
+        Chart { name, counter, is_level: true, is_backlog: false }
+    }
+
+    pub(super) const fn backlog(name: &'static str, counter: &'static str) -> Chart {
+        Chart { name, counter, is_level: true, is_backlog: true }
     }
 }
 

@@ -195,6 +195,7 @@ impl WindowFeed<'_> {
             seconds: Vec::new(),
             first: first.clone(),
             last: last.clone(),
+            settling: None,
             layout: self.layout.clone(),
             replicas: Vec::new(),
             telemetry: self.telemetry,

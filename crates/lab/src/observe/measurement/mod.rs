@@ -22,7 +22,7 @@ use spindle_load::{Second, Summary};
 use crate::observe::{Sample, bottleneck};
 use crate::record::{
     Bottleneck, Check, CpuSummary, EmulatorSummary, HostView, Latency, Measurement, MountView,
-    PerTransaction, TransactionSummary, Warning,
+    PerTransaction, Settling, TransactionSummary, Warning,
 };
 use crate::server::telemetry::{Durability, Readings, Rounds, Telemetry};
 use crate::stack::layout::Layout;
@@ -39,6 +39,8 @@ pub struct Window {
     pub first: Sample,
     /// Sample at the end of the window, also when the window was shorter than a second.
     pub last: Sample,
+    /// What the settling before the window found; `None` if it had a fixed time.
+    pub settling: Option<Settling>,
     /// Describes the mounts of the samples.
     pub layout: Layout,
     /// In the order of the samples' replicas.
@@ -105,6 +107,7 @@ pub fn measurement(window: &Window, verification: Vec<Check>) -> Result<(Measure
         transactions,
         latency: latency(&all, histogram::encode(&all)),
         series,
+        settling: window.settling.clone(),
         per_transaction,
         mounts,
         cpu,

@@ -34,7 +34,7 @@ pub fn push(
     for (name, value) in machine::second([earlier, sample]) {
         series.machine.entry(name.to_owned()).or_default().push(value);
     }
-    for Chart { name, counter, is_level } in telemetry.charts() {
+    for Chart { name, counter, is_level, .. } in telemetry.charts() {
         let Some(now) = sample.counters.get(*counter) else { continue };
         let before = earlier.counters.get(*counter).copied().unwrap_or(*now);
         let value = if *is_level { *now } else { ratio(now - before, elapsed_s) };

@@ -144,6 +144,7 @@ fn window(seconds: u64) -> Window {
             .collect(),
         first: sample(start, 0),
         last: sample(start, seconds),
+        settling: None,
         layout: Layout::plain("disk", "disk"),
         replicas: Vec::new(),
         telemetry: protocol("mysql://root@localhost"),

@@ -46,6 +46,9 @@ pub struct CellView {
     pub failed_count: usize,
     /// Whether a trial's metric counts too few events.
     pub has_few_events: bool,
+    /// Whether the load of a trial never settled, or throughput drifted in half of the trials. A drift in one
+    /// trial of many is often chance.
+    pub is_not_steady: bool,
     /// The parameters in which its storage differs from the baseline's, where the two are of one kind.
     pub differences: Vec<Difference>,
     pub trials: Vec<TrialView>,
@@ -119,14 +122,16 @@ pub struct TrialView {
     pub highest_per_s: Option<f64>,
     /// Standard deviation of the per-second values, as a share of their mean.
     pub variation: Option<f64>,
+    /// Whether its load never settled or its throughput drifted.
+    pub is_not_steady: bool,
     pub drift: Option<f64>,
     pub drift_noise: Option<f64>,
 }
 
 impl Throughput {
-    /// The mean, marked if it is of too few events.
-    pub fn marked(&self, has_few_events: bool) -> String {
-        let mark = if has_few_events { "†" } else { "" };
+    /// The mean, with the marks of its cell.
+    pub fn marked(&self, cell: &CellView) -> String {
+        let mark = format::mark(cell.has_few_events, cell.is_not_steady);
         format!("{}{mark}", format::number(self.mean))
     }
 }
@@ -245,6 +250,7 @@ impl CellView {
             has_few_events: trials
                 .iter()
                 .any(|(trial, _)| trial.warnings.iter().any(Warning::is_of_few_events)),
+            is_not_steady: is_not_steady(&trials),
             differences: Vec::new(),
             throughput: throughput(&measurements),
             latency: merged(measurements.iter().map(|measurement| &measurement.latency)),
@@ -265,6 +271,14 @@ impl CellView {
             trials: trials.iter().map(|(trial, measurement)| trial_view(trial, measurement)).collect(),
         }
     }
+}
+
+fn is_not_steady(trials: &[(&Trial, &Measurement)]) -> bool {
+    let warnings = || trials.iter().flat_map(|(trial, _)| &trial.warnings);
+    let has_never_settled =
+        |warning: &Warning| matches!(warning, Warning::NotSteady { never_settled: Some(_), .. });
+    let moving = warnings().filter(|warning| warning.is_of_steadiness()).count();
+    warnings().any(has_never_settled) || moving > 0 && 2 * moving >= trials.len()
 }
 
 fn throughput(measurements: &[&Measurement]) -> Option<Throughput> {
@@ -295,6 +309,7 @@ fn trial_view(trial: &Trial, measurement: &Measurement) -> TrialView {
         variation: mean_per_s
             .filter(|mean| *mean > 0.0)
             .and_then(|mean| Some(standard_deviation(seconds)? / mean)),
+        is_not_steady: trial.warnings.iter().any(Warning::is_of_steadiness),
         drift: drift.map(|drift| drift.relative),
         drift_noise: drift.map(|drift| drift.relative_noise),
     }

@@ -174,15 +174,19 @@ fn subject(header: &Header) -> &'static str {
     if is_one { "storage" } else { "cell" }
 }
 
-/// The reasons for `†` and `-` in the tables, and for a ratio that contradicts the means.
+/// The reasons for `†`, `‡` and `-` in the tables, and for a ratio that contradicts the means.
 fn footnotes(cells: &[CellView], baseline_mean: Option<f64>) -> Vec<String> {
     let few = cells.iter().any(|cell| cell.has_few_events);
     let few = few.then(|| {
         "† From too few transactions: see the warning, which names the window that is needed.".to_owned()
     });
+    let moving = cells.iter().any(|cell| cell.is_not_steady);
+    let moving = moving.then(|| {
+        "‡ The load was not steady: see the warning, which says what was still changing.".to_owned()
+    });
     let latencies = cells.iter().filter_map(|cell| cell.latency.as_ref());
     let contrary = contrary(cells, baseline_mean.unwrap_or_default());
-    few.into_iter().chain(contrary).chain(latency::footnote(latencies)).collect()
+    few.into_iter().chain(moving).chain(contrary).chain(latency::footnote(latencies)).collect()
 }
 
 /// Cells whose ratio says more than one where the means say less, or the reverse.

@@ -12,7 +12,9 @@ use spindle_stats::fewest_for_quantile;
 use super::bottleneck::bottleneck_name;
 use super::cell::{CellView, failure, set_aside};
 use super::latency::is_shown;
-use crate::record::{Cell, Measurement, MountHead, MountView, ReplicaView, SweptValue, Trial, Warning};
+use crate::record::{
+    Cell, Measurement, MountHead, MountView, ReplicaView, Settling, SweptValue, Trial, Warning,
+};
 use crate::report::{Records, format};
 
 /// Every row has a value for every column; `null` when there is none.
@@ -186,7 +188,7 @@ fn probability(field: &str) -> Option<f64> {
 /// Of a trial that does not count, with names of their own, so that nobody averages them with those that do.
 fn set_aside_figures(trial: &Trial) -> Vec<Figure> {
     let reason = trial.disturbance().unwrap_or_default();
-    let result = trial.measurement.iter().map(result);
+    let result = trial.measurement.iter().map(|measurement| result(trial, measurement));
     let result = result.map(|figure| Figure { metric: "set_aside_result".to_owned(), ..figure });
     let mark = Figure { text: reason, ..figure("trial_set_aside", 1.0) };
     [mark].into_iter().chain(phases(trial)).chain(result).collect()
@@ -212,7 +214,7 @@ fn figures(trial: &Trial, cell: &Cell) -> Vec<Figure> {
     figures.extend(cell.sweep.iter().map(swept));
     // A trial that failed its verification has a measurement, but it is excluded from calculations.
     if let Some(measurement) = trial.measurement.as_ref().filter(|_| failure.is_none()) {
-        figures.push(result(measurement));
+        figures.push(result(trial, measurement));
         figures.push(warnings(trial));
         figures.extend(of_measurement(measurement));
         figures.extend(of_transactions(measurement));
@@ -229,11 +231,12 @@ fn figures(trial: &Trial, cell: &Cell) -> Vec<Figure> {
 }
 
 /// The figure by which cells are compared. Its unit is the metric's name.
-fn result(measurement: &Measurement) -> Figure {
-    let few = Warning::derived(measurement).map(|warning| warning.name().to_owned());
+fn result(trial: &Trial, measurement: &Measurement) -> Figure {
+    let few = Warning::derived(measurement);
+    let moving = trial.warnings.iter().find(|warning| warning.is_of_steadiness());
     Figure {
         unit: measurement.metric.name.clone(),
-        text: few.unwrap_or_default(),
+        text: few.iter().chain(moving).map(Warning::name).join("; "),
         ..figure("result", measurement.metric.value)
     }
 }
@@ -246,6 +249,11 @@ fn warnings(trial: &Trial) -> Figure {
 fn of_measurement(measurement: &Measurement) -> Vec<Figure> {
     let mut figures =
         vec![figure("window_s", measurement.duration_s), figure("dilation", measurement.dilation.factor())];
+    if let Some(Settling { is_steady, needed_s, last_to_settle, .. }) = &measurement.settling {
+        let last = last_to_settle.join("; ");
+        figures.push(figure("settling_s", *needed_s));
+        figures.push(Figure { text: last, ..figure("settled", f64::from(u8::from(*is_steady))) });
+    }
     figures.extend(numbers("latency_", &measurement.latency, measurement.latency.count));
     figures.extend(numbers("per_transaction_", &measurement.per_transaction, 0));
     figures.extend(numbers("cpu_", &measurement.cpu, 0));

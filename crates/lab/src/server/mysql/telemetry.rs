@@ -8,9 +8,9 @@ use crate::server::telemetry::{Chart, Counters, Durability, Readings, Rounds, Se
 const BUFFER_POOL_READS: &str = "Innodb_buffer_pool_reads";
 
 const CHARTS: [Chart; 8] = [
-    Chart::level("checkpoint_age_bytes", "Innodb_checkpoint_age"),
+    Chart::backlog("checkpoint_age_bytes", "Innodb_checkpoint_age"),
     Chart::level("history_list", "Innodb_history_list_length"),
-    Chart::level("dirty_pages", "Innodb_buffer_pool_pages_dirty"),
+    Chart::backlog("dirty_pages", "Innodb_buffer_pool_pages_dirty"),
     Chart::rate("buffer_pool_reads_per_s", BUFFER_POOL_READS),
     Chart::rate("pages_written_per_s", "Innodb_buffer_pool_pages_flushed"),
     Chart::rate("fsyncs_per_s", "Innodb_data_fsyncs"),

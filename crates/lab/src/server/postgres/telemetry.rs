@@ -11,7 +11,7 @@ pub(super) const CHECKPOINT_AGE: &str = "checkpoint_age_bytes";
 const BLOCKS_READ: &str = "pg_stat_database.blks_read";
 
 const CHARTS: [Chart; 6] = [
-    Chart::level(CHECKPOINT_AGE, CHECKPOINT_AGE),
+    Chart::backlog(CHECKPOINT_AGE, CHECKPOINT_AGE),
     Chart::level(LOCK_WAITERS, LOCK_WAITERS),
     Chart::rate("buffer_pool_reads_per_s", BLOCKS_READ),
     // Up to PostgreSQL 16, then from 17 on.

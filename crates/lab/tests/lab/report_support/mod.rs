@@ -287,6 +287,7 @@ fn measurement(shape: &Shape, machine: f64, seed: u64) -> Measurement {
         transactions,
         latency: latency(&all),
         series,
+        settling: None,
         replication: None,
         flushed_at_commit: None,
         mounts: vec![data],
