@@ -56,7 +56,7 @@ pub(super) fn example(seconds: usize) -> State {
         title: "hdd/mariadb, trial 2".to_owned(),
         dilation: Dilation::NONE,
         cpu_count: 4,
-        phase: Phase { name: "measure".to_owned(), begun_at_ms: NOW_MS - 34_000, planned_s: Some(60.0) },
+        phase: Phase { name: "measure".to_owned(), begun_at_ms: NOW_MS - 34_000, planned_s: Some(60.0), is_bound: false },
         series: Series {
             transactions_per_s: wave(seconds + 5, 184.0),
             p50_ms: wave(seconds + 5, 12.0),
@@ -281,7 +281,8 @@ fn operations(count: u64, bytes: u64, ms: u64) -> OperationStatistics {
 /// Of a machine whose seconds are alike: 150 reads of 5 ms, half of two cores busy.
 fn sample(second: u64, counters: usize) -> Sample {
     let (read, write) = (operations(150 * second, 16384, 5), operations(50 * second, 4096, 2));
-    let block_device = BlockCounters { read, write, flush: operations(10 * second, 0, 8), ..BlockCounters::default() };
+    let block_device =
+        BlockCounters { read, write, flush: operations(10 * second, 0, 8), ..BlockCounters::default() };
     let statistics = Statistics {
         uptime_ns: second * 1_000_000_000,
         read,
