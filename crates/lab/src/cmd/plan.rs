@@ -11,7 +11,8 @@ use crate::cmd::output::{columns, print_answer};
 use crate::cmd::run::emulation_blockers;
 use crate::host::provenance;
 use crate::record::{Cell, MountHead, spelling};
-use crate::run::preflight;
+use crate::report::{self, Records};
+use crate::run::{self, preflight};
 use crate::scenario::fill::{Filled, percent};
 use crate::scenario::plan::{Plan, plan};
 use crate::scenario::{Bounds, Scenario, Settle};
@@ -97,7 +98,20 @@ fn table(scenario: &Scenario, plan: &Plan, filled: &[Filled]) -> String {
         run.seed,
         goes_on.unwrap_or_default(),
     ));
+    text.push_str(&so_far(scenario));
     text
+}
+
+/// What the trials that are there already know, for a run that goes on until it is known.
+fn so_far(scenario: &Scenario) -> String {
+    let directory = run::default_directory(scenario);
+    let records = scenario.run.until.and_then(|_| report::read(&directory).ok());
+    let is_same = |records: &Records| records.header.provenance.scenario_hash == scenario.hash();
+    let Some(records) = records.filter(is_same) else { return String::new() };
+    let done = plural(records.trials.len(), "trial");
+    let open = report::not_known(&records);
+    let known = if open.is_empty() { vec!["Each ratio is known.".to_owned()] } else { open };
+    format!("\n{done} done, in {}:\n{}", directory.display(), text::lines(&(known.join("\n") + "\n")))
 }
 
 /// The size of each stack, and the part of it that the data fill.

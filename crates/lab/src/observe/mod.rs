@@ -14,7 +14,7 @@ use anyhow::{Context, Result, anyhow};
 use hdrhistogram::Histogram;
 use spindle_base::dilation::{Clock, Dilation};
 use spindle_base::histogram::decode;
-use spindle_base::proc::{CpuTimes, family_cpu_s};
+use spindle_base::proc::{self, CpuTimes, Pressure, family_cpu_s};
 
 use crate::server::Running;
 use crate::server::replication::Position;
@@ -27,6 +27,7 @@ pub struct Sample {
     /// Since the start of the trial.
     pub at: Duration,
     pub cpu: CpuTimes,
+    pub machine: MachineSample,
     /// User and system CPU of the process and its children, because some servers have a process for each
     /// connection; zero where there is no process.
     pub server_cpu_s: f64,
@@ -39,6 +40,23 @@ pub struct Sample {
     pub binlog_bytes: Option<u64>,
     /// In the order of the scenario.
     pub replicas: Vec<ReplicaSample>,
+}
+
+/// What the machine has left for the trial, and whether processes wait for it.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct MachineSample {
+    /// `None` on a kernel that does not count it.
+    pub pressure: Option<Pressure>,
+    pub memory_available_bytes: u64,
+}
+
+impl MachineSample {
+    fn take(dilation: Dilation) -> MachineSample {
+        MachineSample {
+            pressure: Pressure::read().map(|pressure| pressure.divided_by(dilation.factor())),
+            memory_available_bytes: proc::memory_available_bytes(),
+        }
+    }
 }
 
 /// One sample of a replica.
@@ -75,6 +93,7 @@ impl Sample {
         let dilation = clock.dilation;
         Ok(Sample {
             cpu: CpuTimes::read().context("/proc/stat is not as proc(5) says")?,
+            machine: MachineSample::take(dilation),
             server_cpu_s: dilation.dilated_s(family_cpu_s(server.process_id())),
             emulator_cpu_s: dilation.dilated_s(mounts.emulator_cpu_s()),
             mounts: samples(mounts, dilation)?,

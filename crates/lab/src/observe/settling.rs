@@ -135,6 +135,7 @@ mod tests {
     use spindle_mount::{OperationStatistics, Statistics};
 
     use super::*;
+    use crate::observe::MachineSample;
     use crate::server::{endpoint, telemetry_of};
 
     /// At the end of a second in which 2 MiB were written to the disk, and as often to its flash as
@@ -150,7 +151,8 @@ mod tests {
         let history = ("Innodb_history_list_length".to_owned(), 5.0 * second as f64);
         Sample {
             at: Duration::from_secs(second),
-            cpu: CpuTimes { busy: second, total: 2 * second },
+            cpu: CpuTimes { busy: second, total: 2 * second, ..CpuTimes::default() },
+            machine: MachineSample::default(),
             server_cpu_s: 0.0,
             emulator_cpu_s: 0.0,
             mounts: vec![MountSample { statistics: Some(statistics), ..MountSample::default() }],

@@ -33,8 +33,8 @@ pub use cell::{
 };
 pub use file_class::FileClass;
 pub use measurement::{
-    Bottleneck, BottleneckKind, CpuSummary, Latency, Measurement, PerTransaction, Series, Settling,
-    TransactionSummary,
+    Bottleneck, BottleneckKind, CpuSummary, Latency, MachineActivity, Measurement, PerTransaction, Series,
+    Settling, TransactionSummary,
 };
 pub use part::{Difference, ParameterHead, PartBelow, PartHead, differences};
 pub use replication::{

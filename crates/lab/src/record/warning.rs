@@ -1,5 +1,7 @@
 //! Reservations about a result.
 
+mod disturbance;
+
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -40,6 +42,11 @@ pub enum Warning {
     },
     /// Programs outside the trial kept the cores busy. Shares of all cores; `own` is the trial's.
     OtherPrograms { share: f64, own: f64 },
+    /// The hypervisor gave so much of all cores to others.
+    Stolen { share: f64 },
+    /// Timed answers between two threads were late before the trial's own processes began: the 99th
+    /// percentile over the mean.
+    HostLate { tail_us: f64 },
     /// The load generator used all the cores available to it.
     ClientSaturated { share: f64 },
     /// The timer thread could not get real-time priority.
@@ -178,6 +185,8 @@ impl Warning {
             Warning::Late { p99_us, .. } => ("late", *p99_us),
             Warning::CpuSaturated { busy, .. } => ("CPU saturated", *busy),
             Warning::OtherPrograms { share, .. } => ("other programs", *share),
+            Warning::Stolen { share } => ("stolen cores", *share),
+            Warning::HostLate { tail_us } => ("late host", *tail_us),
             Warning::ClientSaturated { share } => ("client saturated", *share),
             Warning::NoRealTime => ("no real time", 0.0),
             Warning::NoIoFlusher => ("no I/O flusher", 0.0),
@@ -214,6 +223,15 @@ impl Warning {
                  on an idle machine. Stop them and measure again.",
                 share * 100.0,
                 own * 100.0
+            ),
+            Warning::Stolen { share } => format!(
+                "The hypervisor gave {:.0} % of the cores' time to other machines: the figure may be lower than on a host of \
+                 its own. Measure again at a quieter time.",
+                share * 100.0
+            ),
+            Warning::HostLate { tail_us } => format!(
+                "Timers of this machine were {tail_us:.0} us late before the trial began (p99 of answers between two threads \
+                 over their mean): latencies may be upper bounds. Measure again at a quieter time.",
             ),
             Warning::ClientSaturated { share } => format!(
                 "The load generator used {:.0} % of the cores available to its threads, so it may be the bottleneck: add threads or cores.",

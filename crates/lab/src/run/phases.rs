@@ -35,6 +35,8 @@ pub(super) struct Phases<'a> {
     other_runs: &'a OtherRuns,
     publisher: &'a Publisher,
     pub(super) load: LoadFacts,
+    /// [`crate::record::MachineActivity::timer_tail_us`].
+    pub(super) timer_tail_us: Option<f64>,
     /// Real until the trial's storage is there.
     pub(super) time: TrialTime,
     spent_s: BTreeMap<String, f64>,
@@ -57,6 +59,7 @@ impl<'a> Phases<'a> {
             other_runs,
             publisher,
             load: LoadFacts::default(),
+            timer_tail_us: None,
             time: TrialTime::real(),
             spent_s: BTreeMap::new(),
             current: None,
@@ -156,6 +159,7 @@ impl<'a> Phases<'a> {
             replicas: Vec::new(),
             telemetry,
             durability: Durability::default(),
+            timer_tail_us: self.timer_tail_us,
             cpu_count: provenance::cpu_count(),
             dilation: self.time.clock.dilation,
         })

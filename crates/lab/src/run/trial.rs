@@ -40,6 +40,10 @@ use spindle_base::text::causes;
 const STOP_PATIENCE: Duration = Duration::from_secs(300);
 const VERIFY_PATIENCE: Duration = Duration::from_secs(600);
 
+/// How long the host is looked at alone, and the latency of the device that is pretended meanwhile.
+const HOST_ALONE_TIME: Duration = Duration::from_millis(100);
+const HOST_ALONE_DELAY: Duration = Duration::from_micros(200);
+
 /// Seeds of neighbouring mounts differ by one, and those of a pool's devices by 2^16.
 const SEED_STEP: u64 = 1 << 32;
 
@@ -145,6 +149,7 @@ impl Laboratory<'_> {
         phases.progress.trial_started();
 
         phases.enter("restore")?;
+        phases.timer_tail_us = timer_tail_us();
         // Not earlier: the server must not see a time before that of its own files.
         phases.time = TrialTime::start(self.dilation, self.work_directory)?;
         let mount_count = self.layouts().map(|layout| layout.mounts.len()).sum();
@@ -343,6 +348,12 @@ impl Attempt<'_, '_> {
             Ok(checks)
         })
     }
+}
+
+/// What the host alone adds to timed answers, before the trial has a process that could disturb them.
+fn timer_tail_us() -> Option<f64> {
+    let tail = spindle_mount::bare_tail(HOST_ALONE_DELAY, HOST_ALONE_TIME).ok()?;
+    Some(tail.as_secs_f64() * 1e6)
 }
 
 /// The number of terminals, if they do nothing but wait for answers.

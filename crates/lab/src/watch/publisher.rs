@@ -189,6 +189,7 @@ impl WindowFeed<'_> {
         }
         let duration_s = (last.at - first.at).as_secs_f64();
         let window = Window {
+            timer_tail_us: None,
             // The stopwatch of the commits is read at the end, and until then estimated.
             summary: Summary {
                 duration_s,
@@ -259,9 +260,9 @@ impl Spent {
 }
 
 fn trim(series: &mut Series) {
-    let Series { transactions_per_s, p50_ms, p95_ms, p99_ms, cpu_busy, server } = series;
+    let Series { transactions_per_s, p50_ms, p95_ms, p99_ms, cpu_busy, machine, server } = series;
     let own = [transactions_per_s, p50_ms, p95_ms, p99_ms, cpu_busy];
-    own.into_iter().chain(server.values_mut()).for_each(trim_values);
+    own.into_iter().chain(machine.values_mut()).chain(server.values_mut()).for_each(trim_values);
 }
 
 fn trim_storage(series: &mut StorageSeries) {

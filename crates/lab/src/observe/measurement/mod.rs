@@ -4,6 +4,7 @@
 
 mod commits;
 mod evidence;
+mod machine;
 mod replicas;
 mod series;
 mod storage;
@@ -47,6 +48,8 @@ pub struct Window {
     /// Interprets the samples' counters.
     pub telemetry: &'static dyn Telemetry,
     pub durability: Durability,
+    /// [`crate::record::MachineActivity::timer_tail_us`].
+    pub timer_tail_us: Option<f64>,
     pub cpu_count: u32,
     /// Of the times above, which are all dilated.
     pub dilation: Dilation,
@@ -89,6 +92,8 @@ pub fn measurement(window: &Window, verification: Vec<Check>) -> Result<(Measure
     let emulators: Vec<&EmulatorSummary> = mounts.iter().chain(of_replicas).flat_map(emulators).collect();
     let symptoms = evidence::symptoms(window, &series, &emulators);
     let mut warnings = bottleneck::warnings(&evidence, &symptoms);
+    let machine = machine::activity(window);
+    warnings.extend(Warning::of_host(machine.cpu_steal, machine.timer_tail_us));
     if window.durability.uses_page_cache && !window.dilation.is_none() {
         warnings.push(Warning::WritebackInRealTime);
     }
@@ -106,6 +111,7 @@ pub fn measurement(window: &Window, verification: Vec<Check>) -> Result<(Measure
         per_transaction,
         mounts,
         cpu,
+        machine: Some(machine),
         bottleneck: bottleneck::verdict(&evidence),
         replication,
         flushed_at_commit: window.durability.flushed_logs.clone(),

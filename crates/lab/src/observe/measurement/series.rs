@@ -2,7 +2,7 @@
 
 use spindle_load::Second;
 
-use super::{Window, ratio};
+use super::{Window, machine, ratio};
 use crate::observe::Sample;
 use crate::record::Series;
 use crate::server::telemetry::{Chart, Telemetry};
@@ -31,6 +31,9 @@ pub fn push(
     let elapsed_s = (sample.at - earlier.at).as_secs_f64();
     push_of_clients(series, second);
     series.cpu_busy.push(sample.cpu.busy_since(earlier.cpu));
+    for (name, value) in machine::second([earlier, sample]) {
+        series.machine.entry(name.to_owned()).or_default().push(value);
+    }
     for Chart { name, counter, is_level, .. } in telemetry.charts() {
         let Some(now) = sample.counters.get(*counter) else { continue };
         let before = earlier.counters.get(*counter).copied().unwrap_or(*now);

@@ -15,7 +15,8 @@ use super::{
     storage::{StorageView, storages},
 };
 use crate::record::{
-    Cell, CpuSummary, Difference, EmulatorSummary, Measurement, Metric, PerTransaction, Trial, Warning,
+    Cell, CpuSummary, Difference, EmulatorSummary, MachineActivity, Measurement, Metric, PerTransaction,
+    Trial, Warning,
 };
 use crate::report::verdict::{Bound, Verdict};
 use crate::report::{Records, format};
@@ -66,6 +67,8 @@ pub struct CellView {
     /// Means over the trials.
     pub per_transaction: Option<PerTransaction>,
     pub cpu: Option<CpuSummary>,
+    /// `None` in earlier records.
+    pub machine: Option<MachineActivity>,
     /// Of the mount with the data.
     pub emulator: Option<EmulatorSummary>,
     /// One entry per mount, the data's first.
@@ -159,11 +162,28 @@ pub(crate) fn failure(trial: &Trial) -> Option<String> {
     Some(format!("Verification failed: {}: {}", check.name, check.detail))
 }
 
-/// The measured trials of a cell, by number. For a repeated trial, the last run counts.
+/// The measured trials of a cell that count, by number. For a repeated trial, the last run counts, unless the
+/// host disturbed it.
 pub(crate) fn measured<'a>(records: &'a Records, cell: &str) -> Vec<(&'a Trial, &'a Measurement)> {
     let trials = records.trials.iter().filter(|trial| trial.cell == cell && failure(trial).is_none());
-    let measured = trials.filter_map(|trial| Some((trial.trial, (trial, trial.measurement.as_ref()?))));
-    measured.collect::<BTreeMap<_, _>>().into_values().collect()
+    let mut counted = BTreeMap::<u32, (&Trial, &Measurement)>::new();
+    for (trial, measurement) in trials.filter_map(|trial| Some((trial, trial.measurement.as_ref()?))) {
+        if counted.get(&trial.trial).is_none_or(|(earlier, _)| trial.replaces(earlier)) {
+            counted.insert(trial.trial, (trial, measurement));
+        }
+    }
+    counted.into_values().collect()
+}
+
+/// The measured trials of a cell that do not count, because another one of the same number does.
+pub(crate) fn set_aside<'a>(records: &'a Records, cell: &str) -> Vec<(&'a Trial, &'a Measurement)> {
+    let counted = measured(records, cell);
+    let is_counted = |trial: &Trial| counted.iter().any(|(other, _)| std::ptr::eq(*other, trial));
+    let trials = records.trials.iter().filter(|trial| trial.cell == cell && failure(trial).is_none());
+    trials
+        .filter(|trial| !is_counted(trial))
+        .filter_map(|trial| Some((trial, trial.measurement.as_ref()?)))
+        .collect()
 }
 
 pub(crate) fn samples(records: &Records, cell: &str) -> Vec<Sample> {
@@ -244,6 +264,7 @@ impl CellView {
             transactions: transactions(&measurements),
             per_transaction: average(measurements.iter().map(|measurement| &measurement.per_transaction)),
             cpu: average(measurements.iter().map(|measurement| &measurement.cpu)),
+            machine: average(measurements.iter().filter_map(|measurement| measurement.machine.as_ref())),
             emulator: average(emulators.filter_map(|mount| mount.emulator.as_ref())),
             storages: storages(&records.header, cell, &measurements),
             replication: super::replication::summary(&records.header, cell, &measurements),

@@ -210,6 +210,7 @@ fn measurement(shape: &Shape, machine: f64, seed: u64) -> Measurement {
         p95_ms: noisy(median_ms * 2.6, 0.08),
         p99_ms: noisy(median_ms * 4.2, 0.12),
         cpu_busy: noisy(shape.cpu, 0.015).iter().map(|busy| busy.min(1.0)).collect(),
+        machine: BTreeMap::new(),
         server: BTreeMap::new(),
     };
     let storage_series = StorageSeries {
@@ -275,6 +276,7 @@ fn measurement(shape: &Shape, machine: f64, seed: u64) -> Measurement {
     };
     let data = MountView { emulator: Some(emulator), series: storage_series, ..MountView::default() };
     Measurement {
+        machine: None,
         duration_s: seconds as f64,
         dilation: Dilation::NONE,
         metric: Metric {
