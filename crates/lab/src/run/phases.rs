@@ -15,8 +15,8 @@ use crate::host::other_runs::{OtherRuns, RunHead};
 use crate::host::progress::Progress;
 use crate::host::provenance;
 use crate::host::trial_time::TrialTime;
-use crate::observe::Sample;
 use crate::observe::measurement::Window;
+use crate::observe::{Sample, server_threads};
 use crate::scenario::RunSettings;
 use crate::server::Running;
 use crate::server::telemetry::{Durability, Telemetry};
@@ -121,14 +121,16 @@ impl<'a> Phases<'a> {
         replicas: &mut Replicas<'_>,
         running: &mut dyn Running,
     ) -> Result<Window> {
-        let telemetry = running.telemetry();
+        let (telemetry, server_id) = (running.telemetry(), running.process_id());
+        let threads = || server_threads(server_id, self.time.clock.dilation);
         let mut look = || sample(self.interrupt, &self.time, mounts, replicas, running);
         // Runs that ended before the window are no matter.
         self.other_runs.take_seen();
         self.look_for_other_runs();
         self.publisher.plan_phase(run.measure);
-        let mut feed = self.feed(client, layout, telemetry);
-        let first = look()?;
+        let mut feed = self.feed(client, layout, telemetry, server_id);
+        let mut first = look()?;
+        first.server_threads = threads();
         let mut seconds: Vec<(Second, Sample)> = Vec::new();
         let mut failure = None;
         let summary = self.interrupt.kill_on_signal(client.process_id(), || {
@@ -147,7 +149,9 @@ impl<'a> Phases<'a> {
         if let Some(failure) = failure {
             return Err(failure);
         }
-        let last = look()?;
+        let ended = threads();
+        let mut last = look()?;
+        last.server_threads = ended;
         self.look_for_other_runs();
         Ok(Window {
             summary: summary?,
@@ -159,6 +163,7 @@ impl<'a> Phases<'a> {
             replicas: Vec::new(),
             telemetry,
             durability: Durability::default(),
+            rates: self.load.rates.clone(),
             timer_tail_us: self.timer_tail_us,
             cpu_count: provenance::cpu_count(),
             dilation: self.time.clock.dilation,
@@ -170,6 +175,7 @@ impl<'a> Phases<'a> {
         client: &ClientProcess,
         layout: &'w Layout,
         telemetry: &'static dyn Telemetry,
+        server_id: u32,
     ) -> WindowFeed<'w> {
         let mut feed = WindowFeed {
             publisher: self.publisher,
@@ -178,6 +184,7 @@ impl<'a> Phases<'a> {
             load: &self.load,
             dilation: self.time.clock.dilation,
             client_id: client.process_id(),
+            server_id,
             client_cpu_s: [0.0; 2],
         };
         feed.begin();

@@ -283,8 +283,12 @@ impl Attempt<'_, '_> {
             once: scenario.run.once,
             tools_run_as: FOREIGN_TOOLS,
         };
-        self.phases.load =
-            LoadFacts { terminals: waiting_terminals(&run_spec), durability: durability.clone() };
+        let rates = laboratory.layout().mounts.iter().map(|mount| scenario.stacks[&mount.stack].rates());
+        self.phases.load = LoadFacts {
+            terminals: waiting_terminals(&run_spec),
+            durability: durability.clone(),
+            rates: rates.collect(),
+        };
         let probe = Probe::start(&run_spec.endpoint, laboratory.dilation);
         let mut client = ClientProcess::spawn(laboratory.program, &run_spec, &self.phases.time)?;
         let client_id = client.process_id();

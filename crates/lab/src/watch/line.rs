@@ -10,7 +10,6 @@ use super::follow::{Followed, News};
 use super::state::{State, TrialState, now_ms};
 use crate::host::interrupt::Interrupt;
 use crate::record::StorageSeries;
-use crate::report::bottleneck_name;
 use crate::report::format::{number, percent};
 
 /// From one line to the next.
@@ -85,9 +84,7 @@ fn parts(trial: &TrialState, now_ms: u64) -> Vec<String> {
     }
     parts.extend(trial.cpu.map(|cpu| format!("cores {} busy", percent(cpu.busy))));
     let bottleneck = trial.bottleneck.as_ref();
-    parts.extend(
-        bottleneck.map(|bottleneck| format!("bottleneck so far: {}", bottleneck_name(bottleneck.kind))),
-    );
+    parts.extend(bottleneck.map(|bottleneck| format!("bottleneck so far: {}", bottleneck.kind.name())));
     parts
 }
 

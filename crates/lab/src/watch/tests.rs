@@ -18,7 +18,7 @@ use super::line::{last_words, line};
 use super::*;
 use crate::host::other_runs::RunHead;
 use crate::observe::{MachineSample, Sample};
-use crate::record::{Bottleneck, BottleneckKind, FileClass, Series, StorageSeries};
+use crate::record::{Bottleneck, BottleneckKind, FileClass, NextStep, Series, StorageSeries};
 use crate::server::{endpoint, telemetry_of};
 use crate::stack::layout::Layout;
 use crate::volume::sample::{BlockCounters, MountSample};
@@ -78,6 +78,11 @@ pub(super) fn example(seconds: usize) -> State {
             reason: "78 % of the terminals' time went into 4080 reads of 8.10 ms each from `hdd`; the 4 cores were \
                      31 % busy."
                 .to_owned(),
+            next: Some(NextStep {
+                sentence: "Storage that reads at once can give at most 4.5 times.".to_owned(),
+                at_most: Some(4.5),
+            }),
+            evidence: None,
         }),
     };
     State {
@@ -165,7 +170,11 @@ fn the_format_is_kept() {
           "shares": {
             "read": 0.78
           },
-          "reason": "78 % of the terminals' time went into 4080 reads of 8.10 ms each from `hdd`; the 4 cores were 31 % busy."
+          "reason": "78 % of the terminals' time went into 4080 reads of 8.10 ms each from `hdd`; the 4 cores were 31 % busy.",
+          "next": {
+            "sentence": "Storage that reads at once can give at most 4.5 times.",
+            "at_most": 4.5
+          }
         }
       },
       "is_over": false
@@ -303,6 +312,7 @@ fn sample(second: u64, counters: usize) -> Sample {
         cpu: CpuTimes { busy: 100 * second, total: 200 * second, ..CpuTimes::default() },
         machine: MachineSample::default(),
         server_cpu_s: 0.25 * f64::from(crate::host::provenance::cpu_count()) * second as f64,
+        server_threads: Vec::new(),
         emulator_cpu_s: 0.0,
         mounts: vec![mount.clone(), mount],
         counters: known.into_iter().chain(others).collect(),
@@ -340,6 +350,7 @@ fn with_feed(socket: &Path, work: impl FnOnce(&Publisher, &mut WindowFeed<'_>)) 
         load: &LoadFacts { terminals: Some(1), ..LoadFacts::default() },
         dilation: Dilation::NONE,
         client_id: 0,
+        server_id: 0,
         client_cpu_s: [0.0; 2],
     };
     feed.begin();

@@ -5,6 +5,8 @@
 
 mod adapter;
 mod bad_input;
+mod bottleneck_cells;
+mod bottlenecks;
 mod clean;
 mod cli;
 mod dilation;

@@ -12,7 +12,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use super::Run;
 use super::conversation::{CommandLine, Message, read_commands, send};
 use super::schedule::Schedule;
-use super::terminal::{PanicReport, Samples, Shared, run};
+use super::terminal::{PanicReport, Samples, Shared, run, sum};
 use super::window::{Window, second};
 
 use crate::protocol::{Command, Event, Summary};
@@ -233,6 +233,7 @@ impl<'a, Output: Write> Coordinator<'a, Output> {
             all.failed.extend(taken.failed);
             all.commit_wait.add(taken.commit_wait.0);
             all.busy += taken.busy;
+            all.lock_wait = sum(all.lock_wait, taken.lock_wait);
             for (kind, cpu) in taken.client_cpu {
                 *all.client_cpu.entry(kind).or_default() += cpu;
             }

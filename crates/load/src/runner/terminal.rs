@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::conversation::Message;
 use super::schedule::Schedule;
+use crate::sql::waits::{self, Waits};
 use crate::workload::{Client, Failure, Outcome};
 
 /// Failures in a row after which a terminal ends the run.
@@ -49,6 +50,8 @@ pub(super) struct Samples {
     /// Kinds of the transactions that failed.
     pub(super) failed: Vec<u8>,
     pub(super) commit_wait: CommitWait,
+    /// Time spent waiting for locks, if an engine in this process reports it.
+    pub(super) lock_wait: Option<Duration>,
     /// Time from sending to the answer, failures included.
     pub(super) busy: Duration,
     pub(super) errors: BTreeMap<String, u64>,
@@ -79,6 +82,21 @@ impl Samples {
 pub(super) fn count_error(errors: &mut BTreeMap<String, u64>, message: String, count: u64) {
     let known = errors.contains_key(&message) || errors.len() < MAXIMUM_ERROR_KINDS;
     *errors.entry(if known { message } else { "other errors".to_owned() }).or_default() += count;
+}
+
+/// The sum of the waits that were reported.
+pub(super) fn sum(left: Option<Duration>, right: Option<Duration>) -> Option<Duration> {
+    left.into_iter().chain(right).reduce(|sum, wait| sum + wait)
+}
+
+/// A result with the commit wait of an engine in this process, and the lock wait. The engine's stopwatch takes
+/// precedence, because it also times a statement that commits, and leaves locks out.
+fn by_the_engine(
+    result: Result<Outcome, Failure>,
+    waits: Option<Waits>,
+) -> (Result<Outcome, Failure>, Option<Duration>) {
+    let Some(Waits { commit, lock }) = waits else { return (result, None) };
+    (result.map(|outcome| Outcome { commit_wait: Some(commit), ..outcome }), Some(lock))
 }
 
 /// State that the coordinator and a terminal share.
@@ -117,11 +135,13 @@ impl Shared {
         kind: usize,
         latency: Duration,
         busy: Duration,
+        lock_wait: Option<Duration>,
         result: Result<Outcome, Failure>,
         failures_in_a_row: &mut u32,
     ) -> Option<String> {
         let mut samples = self.samples.lock().unwrap_or_else(PoisonError::into_inner);
         samples.busy += busy;
+        samples.lock_wait = sum(samples.lock_wait, lock_wait);
         match result {
             Ok(outcome) => {
                 samples.end(kind, latency, &outcome);
@@ -174,12 +194,15 @@ pub(super) fn run(mut client: Box<dyn Client>, shared: &Shared, messages: &Sende
         if !shared.sleep_until(intended_start) {
             return;
         }
+        // Those of an earlier step.
+        waits::take();
         let sent = Instant::now();
         let result = client.execute();
         let answered = Instant::now();
+        let (result, lock_wait) = by_the_engine(result, waits::take());
         // Without a schedule an overlong sleep is not part of the latency.
         let latency = answered - if shared.schedule.is_some() { intended_start } else { sent };
-        let fatal = shared.note(kind, latency, answered - sent, result, &mut failures_in_a_row);
+        let fatal = shared.note(kind, latency, answered - sent, lock_wait, result, &mut failures_in_a_row);
         if let Some(message) = fatal {
             // Sending fails if the coordinator has already given up.
             let _ = messages.send(Message::Fatal(message));

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use hdrhistogram::Histogram;
 use rustix::time::{ClockId, clock_gettime};
 
-use super::terminal::{CommitWait, Samples, count_error};
+use super::terminal::{CommitWait, Samples, count_error, sum};
 use crate::protocol::{KindSummary, Metric, Second, Summary};
 use crate::workload::Workload;
 use spindle_base::histogram;
@@ -19,6 +19,7 @@ pub(super) struct Window {
     cpu_at_start: Duration,
     kinds: Vec<(KindSummary, Histogram<u64>)>,
     commit_wait: CommitWait,
+    lock_wait: Option<Duration>,
     busy: Duration,
     errors: BTreeMap<String, u64>,
 }
@@ -34,6 +35,7 @@ impl Window {
             cpu_at_start: process_cpu(),
             kinds: kinds.collect(),
             commit_wait: CommitWait::default(),
+            lock_wait: None,
             busy: Duration::ZERO,
             errors: BTreeMap::new(),
         }
@@ -61,6 +63,7 @@ impl Window {
             *self.kinds[usize::from(*kind)].0.client_cpu_s.get_or_insert(0.0) += cpu.as_secs_f64();
         }
         self.commit_wait.add(samples.commit_wait.0);
+        self.lock_wait = sum(self.lock_wait, samples.lock_wait);
         self.busy += samples.busy;
         for (message, count) in &samples.errors {
             count_error(&mut self.errors, message.clone(), *count);
@@ -76,12 +79,21 @@ impl Window {
             .map(|(summary, histogram)| KindSummary { histogram: histogram::encode(&histogram), ..summary })
             .collect();
         let all_s = f64::from(workload.terminals()) * duration_s;
+        let busy_s = self.busy.as_secs_f64();
+        let terminal_time_s = if workload.pauses() { busy_s.min(all_s) } else { all_s };
+        // A wait is counted when its transaction ends. One that lasts goes on for the rest of the window, so
+        // waits are what the terminals have besides their work.
+        let waits_of = |wait: Duration| match wait.as_secs_f64() {
+            0.0 => 0.0,
+            wait_s => (terminal_time_s - (busy_s - wait_s).max(0.0)).max(0.0),
+        };
         Summary {
             duration_s,
             metric: workload.metric(&kinds, duration_s),
             kinds,
             commit_wait_s: self.commit_wait.0.map(|wait| wait.as_secs_f64()),
-            terminal_time_s: if workload.pauses() { self.busy.as_secs_f64().min(all_s) } else { all_s },
+            lock_wait_s: self.lock_wait.map(waits_of),
+            terminal_time_s,
             client_cpu_s: process_cpu().saturating_sub(self.cpu_at_start).as_secs_f64(),
             worker_threads: workload.terminals(),
             errors: self.errors,

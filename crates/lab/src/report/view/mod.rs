@@ -16,7 +16,6 @@ mod table;
 mod verdict;
 mod warnings;
 
-pub(crate) use self::bottleneck::bottleneck_name;
 use self::cell::Failure;
 pub use self::cell::{CellView, Range, Ratio};
 pub(crate) use self::cell::{failure, measured, metric, samples, set_aside, warning_names};

@@ -321,6 +321,8 @@ fn measurement(shape: &Shape, machine: f64, seed: u64) -> Measurement {
                 commit * 100.0,
                 shape.cpu * 100.0
             ),
+            next: None,
+            evidence: None,
         },
         server_counters: BTreeMap::from([("Innodb_buffer_pool_reads".to_owned(), total * reads)]),
         verification: (1..=12)
