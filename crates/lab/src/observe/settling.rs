@@ -154,6 +154,7 @@ mod tests {
             cpu: CpuTimes { busy: second, total: 2 * second, ..CpuTimes::default() },
             machine: MachineSample::default(),
             server_cpu_s: 0.0,
+            server_threads: Vec::new(),
             emulator_cpu_s: 0.0,
             mounts: vec![MountSample { statistics: Some(statistics), ..MountSample::default() }],
             counters: BTreeMap::from([dirty, history]),

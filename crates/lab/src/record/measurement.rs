@@ -261,7 +261,7 @@ pub struct Bottleneck {
 }
 
 /// What to try next.
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq)]
 pub struct NextStep {
     pub sentence: String,
     /// Upper bound of the throughput after the step, as a multiple of that before. `None` where the figures
