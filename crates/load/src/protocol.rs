@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How to reach a server.
@@ -106,7 +107,7 @@ pub struct Summary {
 }
 
 /// The figure by which the cells of a workload are compared.
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Default)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq, Default)]
 pub struct Metric {
     /// For example `new-order transactions per minute`.
     pub name: String,

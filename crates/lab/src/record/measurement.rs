@@ -4,6 +4,7 @@ mod evidence;
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use spindle_base::dilation::Dilation;
 use spindle_load::{Check, Metric};
@@ -16,13 +17,14 @@ pub use settling::Settling;
 
 mod settling;
 
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq)]
 pub struct Measurement {
     /// Length of the measured window, in dilated time as every figure of the measurement. CPU seconds are
     /// those of the emulated cores.
     pub duration_s: f64,
     /// How many times longer the window was in real time, and how many times faster the cores looked.
     #[serde(default, skip_serializing_if = "Dilation::is_none")]
+    #[schemars(with = "f64")]
     pub dilation: Dilation,
     /// The workload's own metric, by which cells are compared.
     /// Named `headline` in older records.
@@ -105,7 +107,7 @@ fn metric_by_its_current_name<'de, D: Deserializer<'de>>(metric: D) -> Result<Me
     Ok(Metric { name: name.to_owned(), ..metric })
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq)]
 pub struct TransactionSummary {
     pub name: String,
     pub committed: u64,
@@ -130,7 +132,7 @@ impl TransactionSummary {
 }
 
 /// In milliseconds, from the send (closed loop) or from the intended start (open loop).
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Default)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq, Default)]
 pub struct Latency {
     pub count: u64,
     pub mean_ms: f64,
@@ -145,7 +147,7 @@ pub struct Latency {
 
 /// Activity of clients, cores and server: one value per second of the measured window. All vectors have the
 /// same length; those without a source are empty.
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Default)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq, Default)]
 pub struct Series {
     pub transactions_per_s: Vec<f64>,
     pub p50_ms: Vec<f64>,
@@ -164,7 +166,7 @@ pub struct Series {
 
 /// The machine over the measured window. Shares are of all cores' time, or of the window for pressure (time in
 /// which processes waited: Documentation/accounting/psi.rst); from 0 to 1.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema, PartialEq, Default)]
 pub struct MachineActivity {
     pub cpu_user: f64,
     pub cpu_system: f64,
@@ -189,7 +191,7 @@ pub struct MachineActivity {
     pub timer_tail_us: Option<f64>,
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Default)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq, Default)]
 pub struct CpuSummary {
     /// Share of all cores over the measured window, from 0 to 1.
     pub busy: f64,
@@ -198,7 +200,7 @@ pub struct CpuSummary {
     pub emulator_s: f64,
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Default)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq, Default)]
 pub struct PerTransaction {
     pub reads: f64,
     pub writes: f64,
@@ -209,7 +211,7 @@ pub struct PerTransaction {
     pub client_cpu_us: f64,
 }
 
-#[derive(Debug, Clone, Copy, Serialize, Deserialize, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum BottleneckKind {
     /// All cores.
@@ -242,7 +244,7 @@ impl BottleneckKind {
 }
 
 /// The bottleneck of a trial.
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq)]
 pub struct Bottleneck {
     pub kind: BottleneckKind,
     /// Shares by cause, from 0 to 1: `read`, `commit`, `write`, `locks`, `work` and `other` of the terminals'
@@ -259,7 +261,7 @@ pub struct Bottleneck {
 }
 
 /// What to try next.
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq)]
 pub struct NextStep {
     pub sentence: String,
     /// Upper bound of the throughput after the step, as a multiple of that before. `None` where the figures

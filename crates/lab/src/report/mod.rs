@@ -46,6 +46,8 @@ pub enum Format {
     Text,
     /// The kernel's counters of each device, second by second, in the columns of pt-diskstats.
     Diskstats,
+    /// The records themselves as `spindle run` writes them today, also from a file of an earlier format.
+    Records,
 }
 
 /// Renders records as a report. `colour` applies to [`Format::Text`] only.
@@ -63,6 +65,7 @@ impl View {
             Format::Json => spindle_base::text::json(self)? + "\n",
             Format::Text => text::page(self, colour),
             Format::Diskstats => self.diskstats.page(),
+            Format::Records => self.records.text(),
         })
     }
 }

@@ -81,6 +81,13 @@ impl<'a> Phases<'a> {
         Ok(())
     }
 
+    /// Displays what the present phase waits for.
+    pub(super) fn explain(&mut self, words: &str) {
+        if let Some((name, _)) = self.current {
+            self.progress.activity(format!("{}: {name}, {words}", self.title));
+        }
+    }
+
     fn leave(&mut self) {
         if let Some((name, since)) = self.current.take() {
             self.spent_s.insert(name.to_owned(), since.elapsed().as_secs_f64());

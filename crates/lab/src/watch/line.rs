@@ -105,14 +105,20 @@ pub(super) fn operations(series: &StorageSeries) -> [Operation; 3] {
     ]
 }
 
-/// `measure, 34 s of 1 min`; with dilation, in dilated time.
+/// `measure, 34 s of 1 min` or `settle, 34 s of at most 5 min`; with dilation, in dilated time.
 pub(super) fn phase_words(trial: &TrialState, now_ms: u64) -> String {
     let phase = &trial.phase;
     let real = Duration::from_millis(now_ms.saturating_sub(phase.begun_at_ms));
     let elapsed = Duration::from_secs(trial.dilation.dilated(real).as_secs());
     let words = match phase.planned_s.map(Duration::from_secs_f64) {
         Some(planned) => {
-            format!("{}, {} of {}", phase.name, text::duration(elapsed.min(planned)), text::duration(planned))
+            let of = if phase.is_bound { "of at most" } else { "of" };
+            format!(
+                "{}, {} {of} {}",
+                phase.name,
+                text::duration(elapsed.min(planned)),
+                text::duration(planned)
+            )
         }
         None => format!("{}, {}", phase.name, text::duration(elapsed)),
     };

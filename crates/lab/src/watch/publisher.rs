@@ -112,6 +112,12 @@ impl Publisher {
         self.change_trial(|trial| trial.phase = Phase { planned_s, ..Phase::begin(&trial.phase.name) });
     }
 
+    /// As [`Publisher::plan_phase`], for a phase that ends when its work is done.
+    pub fn bound_phase(&self, at_most: Duration) {
+        self.plan_phase(at_most);
+        self.change_trial(|trial| trial.phase.is_bound = true);
+    }
+
     pub fn end_trial(&self) {
         self.change(|state| state.trial = None);
     }

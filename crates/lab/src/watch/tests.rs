@@ -56,7 +56,7 @@ pub(super) fn example(seconds: usize) -> State {
         title: "hdd/mariadb, trial 2".to_owned(),
         dilation: Dilation::NONE,
         cpu_count: 4,
-        phase: Phase { name: "measure".to_owned(), begun_at_ms: NOW_MS - 34_000, planned_s: Some(60.0) },
+        phase: Phase { name: "measure".to_owned(), begun_at_ms: NOW_MS - 34_000, planned_s: Some(60.0), is_bound: false },
         series: Series {
             transactions_per_s: wave(seconds + 5, 184.0),
             p50_ms: wave(seconds + 5, 12.0),

@@ -1,9 +1,10 @@
 //! The figures behind a bottleneck, all over the same measured window. A record keeps them, so that a rule
 //! can be applied again.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Evidence {
     pub duration_s: f64,
@@ -61,7 +62,7 @@ pub struct Evidence {
 }
 
 /// CPU time of the server's threads.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ThreadEvidence {
     /// Of the busiest, one for each terminal.
     pub busiest_s: f64,
@@ -70,7 +71,7 @@ pub struct ThreadEvidence {
     pub busiest: Option<BusyThread>,
 }
 
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct BusyThread {
     pub name: String,
     /// Share of one core, 0 to 1.
@@ -78,7 +79,7 @@ pub struct BusyThread {
 }
 
 /// Estimate of commits without a stopwatch.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct CommitEstimate {
     /// Commits that had to reach the log.
     pub count: f64,
@@ -87,7 +88,7 @@ pub struct CommitEstimate {
 }
 
 /// The device of the redo log, when it differs from that of the reads.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct RedoEvidence {
     /// Name of the storage under the redo log.
     pub place: String,
@@ -98,7 +99,7 @@ pub struct RedoEvidence {
 }
 
 /// Requests of one device, as the kernel saw them.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct StorageEvidence {
     /// Name of the device, when there are others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -113,7 +114,7 @@ pub struct StorageEvidence {
 }
 
 /// Use of a rate that the parameters of a device state.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct RateEvidence {
     /// Name of the device, when there are others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -125,7 +126,7 @@ pub struct RateEvidence {
     pub share: f64,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RateOf {
     #[default]

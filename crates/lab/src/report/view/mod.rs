@@ -83,6 +83,9 @@ pub struct View {
     /// For `--format diskstats` alone: a page would double in size.
     #[serde(skip)]
     pub diskstats: DiskStats,
+    /// For `--format records` alone.
+    #[serde(skip)]
+    pub records: Records,
 }
 
 /// One verification, over all trials of all cells.
@@ -151,6 +154,7 @@ impl View {
             charts: Charts::new(metric.as_deref(), &cells, &sweeps, records),
             sweeps,
             diskstats: DiskStats::new(records),
+            records: records.clone(),
             metric,
             cells,
         }

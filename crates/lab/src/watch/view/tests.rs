@@ -7,6 +7,8 @@ use ratatui::buffer::Buffer;
 use spindle_base::dilation::Dilation;
 
 use super::*;
+use crate::watch::line::phase_words;
+use crate::watch::state::Phase;
 use crate::watch::tests::{NOW_MS, example};
 
 fn drawn(state: &State, now_ms: u64, paint: Paint, [width, height]: [u16; 2]) -> Buffer {
@@ -170,6 +172,13 @@ fn warming_up() -> State {
     (trial.cpu, trial.bottleneck) = (None, None);
     trial.series.server.clear();
     state
+}
+
+#[test]
+fn a_phase_that_may_end_earlier_says_so() {
+    let mut trial = warming_up().trial.unwrap();
+    trial.phase = Phase { name: "settle".to_owned(), is_bound: true, ..trial.phase };
+    assert_eq!(phase_words(&trial, NOW_MS), "settle, 8 s of at most 1 min in time dilated 4 times");
 }
 
 #[test]

@@ -179,7 +179,7 @@ fn trial(shape: &Shape, block: u32, machine: f64, seed: u64) -> Trial {
             ]),
             seed,
         },
-        started_at: format!("2000-01-01T00:0{}:00Z", block % 10),
+        started_at: format!("2000-01-01T00:{:02}:00Z", block % 60),
         phases_s: BTreeMap::from([("restore".to_owned(), 0.4), ("measure".to_owned(), 60.0)]),
         error: None,
         measurement: Some(measurement(shape, machine, seed)),
