@@ -13,6 +13,13 @@ use std::path::{Path, PathBuf};
 pub struct CpuTimes {
     pub busy: u64,
     pub total: u64,
+    /// Parts of `busy`; the rest of it is work for interrupts.
+    pub user: u64,
+    pub system: u64,
+    /// Used by other guests of the hypervisor.
+    pub stolen: u64,
+    /// Part of the idle time, with a request of the core under way.
+    pub waiting: u64,
 }
 
 impl CpuTimes {
@@ -29,7 +36,13 @@ impl CpuTimes {
             return None;
         };
         let busy = user + nice + system + interrupts + soft_interrupts + stolen;
-        Some(CpuTimes { busy, total: busy + idle + wait })
+        let total = busy + idle + wait;
+        Some(CpuTimes { busy, total, user: user + nice, system, stolen, waiting: wait })
+    }
+
+    /// Seconds of one core.
+    pub fn seconds(ticks: u64) -> f64 {
+        seconds(ticks)
     }
 
     /// Busy share of all cores, 0 to 1, between two readings.
@@ -177,6 +190,45 @@ pub fn memory_bytes() -> u64 {
         .map_or(0, |kib| kib << 10)
 }
 
+/// Memory that programs could still get, and the page cache that is yet to be written or under way to the
+/// storage (`/proc/meminfo`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Memory {
+    pub available_bytes: u64,
+    pub dirty_bytes: u64,
+    pub writeback_bytes: u64,
+}
+
+impl Memory {
+    pub fn read() -> Memory {
+        Memory::parse(&read("meminfo"))
+    }
+
+    fn parse(text: &str) -> Memory {
+        let bytes = |key: &str| {
+            let kib = field(text, key, ':').and_then(|text| text.split_whitespace().next()?.parse().ok());
+            kib.map_or(0, |kib: u64| kib << 10)
+        };
+        Memory {
+            available_bytes: bytes("MemAvailable"),
+            dirty_bytes: bytes("Dirty"),
+            writeback_bytes: bytes("Writeback"),
+        }
+    }
+}
+
+/// Seconds since boot in which at least one task waited for this resource: `cpu`, `io` or `memory` (Linux,
+/// Documentation/accounting/psi.rst). `None` for a kernel without this account.
+pub fn pressure_s(resource: &str) -> Option<f64> {
+    pressure_in(&read(&format!("pressure/{resource}")))
+}
+
+fn pressure_in(text: &str) -> Option<f64> {
+    let line = text.lines().find_map(|line| line.strip_prefix("some "))?;
+    let (_, microseconds) = line.split_once("total=")?;
+    Some(microseconds.trim().parse::<f64>().ok()? / 1e6)
+}
+
 /// The kernel's release, as `uname -r` prints it.
 pub fn kernel() -> String {
     read("sys/kernel/osrelease").trim().to_owned()
@@ -207,10 +259,22 @@ mod tests {
     #[test]
     fn guest_time_is_not_counted_twice_and_waiting_for_disks_is_idle() {
         let times = CpuTimes::parse("cpu  100 10 50 800 30 4 6 0 90 9\ncpu0 1 1 1 1 1 1 1 1 1 1\n").unwrap();
-        assert_eq!(times, CpuTimes { busy: 170, total: 1000 });
-        let later = CpuTimes { busy: 270, total: 1200 };
+        let expect = CpuTimes { busy: 170, total: 1000, user: 110, system: 50, stolen: 0, waiting: 30 };
+        assert_eq!(times, expect);
+        let later = CpuTimes { busy: 270, total: 1200, ..CpuTimes::default() };
         assert_eq!(later.busy_since(times), 0.5);
         assert_eq!(times.busy_since(times), 0.0);
+    }
+
+    #[test]
+    fn memory_and_pressure_are_where_the_kernel_puts_them() {
+        let text =
+            "MemTotal: 100 kB\nMemAvailable:   40 kB\nDirty: 3 kB\nWriteback: 2 kB\nWritebackTmp: 9 kB\n";
+        let expect = Memory { available_bytes: 40 << 10, dirty_bytes: 3 << 10, writeback_bytes: 2 << 10 };
+        assert_eq!(Memory::parse(text), expect);
+        let text = "some avg10=1.00 avg60=2.00 avg300=3.00 total=2500000\nfull avg10=0.00 total=9\n";
+        assert_eq!(pressure_in(text), Some(2.5));
+        assert_eq!(pressure_in(""), None);
     }
 
     #[test]

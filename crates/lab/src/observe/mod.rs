@@ -4,6 +4,7 @@
 //! those of the processor too: an emulated core is k times as fast.
 
 pub mod bottleneck;
+pub mod machine;
 pub mod measurement;
 
 use std::collections::BTreeMap;
@@ -15,6 +16,7 @@ use spindle_base::dilation::{Clock, Dilation};
 use spindle_base::histogram::decode;
 use spindle_base::proc::{CpuTimes, family_cpu_s};
 
+use self::machine::Processes;
 use crate::server::Running;
 use crate::server::replication::Position;
 use crate::volume::mounts::Mounts;
@@ -34,6 +36,8 @@ pub struct Sample {
     /// In the order of the layout, with the data's first.
     pub mounts: Vec<MountSample>,
     pub counters: BTreeMap<String, f64>,
+    /// Of [`machine::readings`].
+    pub machine: BTreeMap<String, f64>,
     /// Bytes of binary log written by the server; `None` for a server without replicas.
     pub binlog_bytes: Option<u64>,
     /// In the order of the scenario.
@@ -70,14 +74,25 @@ impl ReplicaSample {
 
 impl Sample {
     /// Takes a sample without replicas.
-    pub fn take(mounts: &mut Mounts, server: &mut dyn Running, clock: &Clock) -> Result<Sample> {
+    pub fn take(
+        mounts: &mut Mounts,
+        server: &mut dyn Running,
+        client_id: u32,
+        clock: &Clock,
+    ) -> Result<Sample> {
         let dilation = clock.dilation;
+        let cpu = CpuTimes::read().context("/proc/stat is not as proc(5) says")?;
+        let server_cpu_s = dilation.dilated_s(family_cpu_s(server.process_id()));
+        let emulator_cpu_s = dilation.dilated_s(mounts.emulator_cpu_s());
+        let client_s = dilation.dilated_s(family_cpu_s(client_id));
+        let processes = Processes { server_s: server_cpu_s, client_s, emulator_s: emulator_cpu_s };
         Ok(Sample {
-            cpu: CpuTimes::read().context("/proc/stat is not as proc(5) says")?,
-            server_cpu_s: dilation.dilated_s(family_cpu_s(server.process_id())),
-            emulator_cpu_s: dilation.dilated_s(mounts.emulator_cpu_s()),
+            cpu,
+            server_cpu_s,
+            emulator_cpu_s,
             mounts: samples(mounts, dilation)?,
             counters: server.counters().context("asking the server for its counters")?,
+            machine: machine::readings(cpu, processes, dilation),
             binlog_bytes: None,
             replicas: Vec::new(),
             at: clock.now(),

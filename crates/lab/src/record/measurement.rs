@@ -6,7 +6,10 @@ use serde::{Deserialize, Deserializer, Serialize};
 use spindle_base::dilation::Dilation;
 use spindle_load::{Check, Metric};
 
+pub use self::chart::{ChartHead, SeriesUnit};
 use super::{FileClass, MountView, ReplicationView};
+
+mod chart;
 
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
 pub struct Measurement {
@@ -139,6 +142,14 @@ pub struct Series {
     /// ...
     #[serde(default)]
     pub server: BTreeMap<String, Vec<f64>>,
+    /// The machine's cores, memory and pressure, and the processor time of each process; empty in earlier
+    /// records.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub machine: BTreeMap<String, Vec<f64>>,
+    /// Charts of `server` and of `machine`; empty in earlier records, in which each counter of the server is
+    /// a chart of its own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub charts: Vec<ChartHead>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Default)]
@@ -148,6 +159,10 @@ pub struct CpuSummary {
     pub server_s: f64,
     pub client_s: f64,
     pub emulator_s: f64,
+    /// The program that takes the samples of each second, without what the server spends on its answers.
+    /// `None` in earlier records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sampling_s: Option<f64>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Default)]
@@ -159,6 +174,10 @@ pub struct PerTransaction {
     pub flushes: f64,
     pub server_cpu_us: f64,
     pub client_cpu_us: f64,
+    /// Of the server by its own count, of which a FLUSH of a device may serve several. `None` in earlier
+    /// records, and for a server without such a counter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fsyncs: Option<f64>,
 }
 
 #[derive(Debug, Clone, Copy, Serialize, Deserialize, PartialEq, Eq)]

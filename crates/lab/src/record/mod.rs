@@ -33,7 +33,8 @@ pub use cell::{
 };
 pub use file_class::FileClass;
 pub use measurement::{
-    Bottleneck, BottleneckKind, CpuSummary, Latency, Measurement, PerTransaction, Series, TransactionSummary,
+    Bottleneck, BottleneckKind, ChartHead, CpuSummary, Latency, Measurement, PerTransaction, Series,
+    SeriesUnit, TransactionSummary,
 };
 pub use part::{Difference, ParameterHead, PartBelow, PartHead, differences};
 pub use replication::{

@@ -109,11 +109,12 @@ impl<'a> Phases<'a> {
         replicas: &mut Replicas<'_>,
         running: &mut dyn Running,
     ) -> Result<Window> {
-        let (interrupt, clock, server_id) = (self.interrupt, &self.time.clock, running.process_id());
+        let (interrupt, clock) = (self.interrupt, &self.time.clock);
+        let (server_id, client_id) = (running.process_id(), client.process_id());
         let telemetry = running.telemetry();
         let mut look = || -> Result<Sample> {
             interrupt.kill_on_signal(server_id, || {
-                let mut sample = Sample::take(mounts, running, clock)?;
+                let mut sample = Sample::take(mounts, running, client_id, clock)?;
                 replicas.look(&mut sample)?;
                 Ok(sample)
             })

@@ -68,6 +68,7 @@ pub(super) fn example(seconds: usize) -> State {
                 ("dirty_pages".to_owned(), wave(seconds, 1200.0)),
                 ("fsyncs_per_s".to_owned(), wave(seconds, 31.0)),
             ]),
+            ..Series::default()
         },
         storage: vec![storage("data", "hdd", seconds, 120.0, 8.1), storage("redo", "ssd", seconds, 40.0, 0.2)],
         cpu: Some(CpuShares { busy: 0.31, server: 0.18, client: 0.04, emulator: 0.03 }),
@@ -281,7 +282,8 @@ fn operations(count: u64, bytes: u64, ms: u64) -> OperationStatistics {
 /// Of a machine whose seconds are alike: 150 reads of 5 ms, half of two cores busy.
 fn sample(second: u64, counters: usize) -> Sample {
     let (read, write) = (operations(150 * second, 16384, 5), operations(50 * second, 4096, 2));
-    let block_device = BlockCounters { read, write, flush: operations(10 * second, 0, 8), ..BlockCounters::default() };
+    let block_device =
+        BlockCounters { read, write, flush: operations(10 * second, 0, 8), ..BlockCounters::default() };
     let statistics = Statistics {
         uptime_ns: second * 1_000_000_000,
         read,
@@ -298,11 +300,12 @@ fn sample(second: u64, counters: usize) -> Sample {
     let others = (0..counters).map(|number| (format!("Counter_{number}"), (second * number as u64) as f64));
     Sample {
         at: Duration::from_secs(second),
-        cpu: CpuTimes { busy: 100 * second, total: 200 * second },
+        cpu: CpuTimes { busy: 100 * second, total: 200 * second, ..CpuTimes::default() },
         server_cpu_s: 0.25 * f64::from(crate::host::provenance::cpu_count()) * second as f64,
         emulator_cpu_s: 0.0,
         mounts: vec![mount.clone(), mount],
         counters: known.into_iter().chain(others).collect(),
+        machine: BTreeMap::new(),
         binlog_bytes: None,
         replicas: Vec::new(),
     }

@@ -1,0 +1,115 @@
+//! The machine at the end of each second: its cores, its memory, its pressure, and the processor time of each
+//! process of a trial. Times are dilated, as those of a [`super::Sample`].
+
+use std::collections::BTreeMap;
+
+use rustix::time::{ClockId, clock_gettime};
+use spindle_base::dilation::Dilation;
+use spindle_base::proc::{CpuTimes, Memory, pressure_s};
+
+use crate::host::provenance;
+use crate::server::telemetry::{Chart, Line};
+
+/// Reading of the process that takes the samples.
+pub const SAMPLING: &str = "sampling_s";
+
+/// The charts of the machine, whatever runs on it.
+pub const CHARTS: [Chart; 5] = [
+    Chart {
+        title: "Processor time, share of all cores",
+        lines: &[
+            Line::rate("user_share", &["user_s"]),
+            Line::rate("system_share", &["system_s"]),
+            Line::rate("iowait_share", &["iowait_s"]),
+            Line::rate("stolen_share", &["stolen_s"]),
+        ],
+    },
+    Chart {
+        title: "Cores in use by process",
+        lines: &[
+            Line::rate("server_cores", &["server_s"]),
+            Line::rate("client_cores", &["client_s"]),
+            Line::rate("emulator_cores", &["emulator_s"]),
+            Line::rate("sampling_cores", &[SAMPLING]),
+        ],
+    },
+    Chart {
+        title: "Share of the time in which a task waited (PSI)",
+        lines: &[
+            Line::rate("processor_pressure_share", &["cpu_pressure_s"]),
+            Line::rate("storage_pressure_share", &["io_pressure_s"]),
+            Line::rate("memory_pressure_share", &["memory_pressure_s"]),
+        ],
+    },
+    Chart {
+        title: "Memory available to programs",
+        lines: &[Line::level("available_memory_bytes", &["available_bytes"])],
+    },
+    Chart {
+        title: "Page cache that is not yet on a storage",
+        lines: &[
+            Line::level("dirty_bytes", &["dirty_bytes"]),
+            Line::level("being_written_bytes", &["writeback_bytes"]),
+        ],
+    },
+];
+
+/// Dilated processor time of the processes of a trial.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Processes {
+    pub server_s: f64,
+    pub client_s: f64,
+    pub emulator_s: f64,
+}
+
+/// Readings for the lines of [`CHARTS`].
+pub fn readings(cpu: CpuTimes, processes: Processes, dilation: Dilation) -> BTreeMap<String, f64> {
+    let cores = f64::from(provenance::cpu_count());
+    let of_cores = |ticks: u64| Some(dilation.dilated_s(CpuTimes::seconds(ticks)) / cores);
+    let pressure = |resource: &str| Some(dilation.dilated_s(pressure_s(resource)?));
+    let memory = Memory::read();
+    let Processes { server_s, client_s, emulator_s } = processes;
+    let readings = [
+        ("user_s", of_cores(cpu.user)),
+        ("system_s", of_cores(cpu.system)),
+        ("iowait_s", of_cores(cpu.waiting)),
+        ("stolen_s", of_cores(cpu.stolen)),
+        ("server_s", Some(server_s)),
+        ("client_s", Some(client_s)),
+        ("emulator_s", Some(emulator_s)),
+        (SAMPLING, Some(dilation.dilated_s(own_cpu_s()))),
+        ("cpu_pressure_s", pressure("cpu")),
+        ("io_pressure_s", pressure("io")),
+        ("memory_pressure_s", pressure("memory")),
+        ("available_bytes", Some(memory.available_bytes as f64)),
+        ("dirty_bytes", Some(memory.dirty_bytes as f64)),
+        ("writeback_bytes", Some(memory.writeback_bytes as f64)),
+    ];
+    readings.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+}
+
+/// Processor time of this process, which is finer than the clock ticks of `/proc`.
+pub fn own_cpu_s() -> f64 {
+    let spent = clock_gettime(ClockId::ProcessCPUTime);
+    spent.tv_sec as f64 + spent.tv_nsec as f64 / 1e9
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_has_its_reading() {
+        let cpu = CpuTimes::read().unwrap();
+        let earlier = readings(cpu, Processes::default(), Dilation::NONE);
+        let later = readings(cpu, Processes { server_s: 3.0, ..Processes::default() }, Dilation::NONE);
+        // A kernel may lack the account of pressure.
+        let lines =
+            CHARTS.iter().flat_map(|chart| chart.lines).filter(|line| !line.name.contains("pressure"));
+        for line in lines {
+            let value = line.value([&earlier, &later], 2.0);
+            let expect = if line.name == "server_cores" { Some(1.5) } else { value };
+            assert!(value.is_some() && value == expect, "{}: {value:?}", line.name);
+        }
+    }
+}

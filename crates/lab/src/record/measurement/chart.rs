@@ -1,0 +1,70 @@
+//! Charts over time of the series that a record keeps by name.
+
+use serde::{Deserialize, Serialize};
+
+/// A chart of some of the series by name, all in one unit.
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq)]
+pub struct ChartHead {
+    pub title: String,
+    /// Names in [`super::Series::server`] or [`super::Series::machine`].
+    pub lines: Vec<String>,
+}
+
+/// The unit of a series, with which its name ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SeriesUnit {
+    Bytes,
+    PerSecond,
+    /// From 0 to 1.
+    Share,
+    /// Mean number of processor cores in use.
+    Cores,
+    Milliseconds,
+    /// Things that the name itself says.
+    Count,
+}
+
+const SUFFIXES: [(&str, SeriesUnit); 5] = [
+    ("_bytes", SeriesUnit::Bytes),
+    ("_per_s", SeriesUnit::PerSecond),
+    ("_share", SeriesUnit::Share),
+    ("_cores", SeriesUnit::Cores),
+    ("_ms", SeriesUnit::Milliseconds),
+];
+
+impl SeriesUnit {
+    /// The unit of a series, and its name without it: `checkpoint age` of `checkpoint_age_bytes`.
+    pub fn split(name: &str) -> (String, SeriesUnit) {
+        let found = SUFFIXES.iter().find_map(|(suffix, unit)| Some((name.strip_suffix(suffix)?, *unit)));
+        let (words, unit) = found.unwrap_or((name, SeriesUnit::Count));
+        (words.replace('_', " "), unit)
+    }
+
+    /// After a title; empty for a plain number.
+    pub fn words(self) -> &'static str {
+        match self {
+            SeriesUnit::Bytes => "bytes",
+            SeriesUnit::PerSecond => "per second",
+            SeriesUnit::Share => "share",
+            SeriesUnit::Cores => "cores",
+            SeriesUnit::Milliseconds => "ms",
+            SeriesUnit::Count => "",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_ends_with_its_unit() {
+        let check = |name: &str, words: &str, unit: SeriesUnit| {
+            assert_eq!(SeriesUnit::split(name), (words.to_owned(), unit));
+        };
+        check("checkpoint_age_bytes", "checkpoint age", SeriesUnit::Bytes);
+        check("log_waits_per_s", "log waits", SeriesUnit::PerSecond);
+        check("history_list", "history list", SeriesUnit::Count);
+    }
+}
