@@ -1,5 +1,6 @@
-//! The machine at the end of each second: its cores, its memory, its pressure, and the processor time of each
-//! process of a trial. Times are dilated, as those of a [`super::Sample`].
+//! The machine at the end of each second: its cores, its memory, its pressure, the processor time of each
+//! process of a trial, and the inside of the emulated drives. Times are dilated, as those of a
+//! [`super::Sample`].
 
 use std::collections::BTreeMap;
 
@@ -9,12 +10,13 @@ use spindle_base::proc::{CpuTimes, Memory, pressure_s};
 
 use crate::host::provenance;
 use crate::server::telemetry::{Chart, Line};
+use crate::volume::sample::MountSample;
 
 /// Reading of the process that takes the samples.
 pub const SAMPLING: &str = "sampling_s";
 
 /// The charts of the machine, whatever runs on it.
-pub const CHARTS: [Chart; 5] = [
+pub const CHARTS: [Chart; 8] = [
     Chart {
         title: "Processor time, share of all cores",
         lines: &[
@@ -25,7 +27,7 @@ pub const CHARTS: [Chart; 5] = [
         ],
     },
     Chart {
-        title: "Cores in use by process",
+        title: "Cores in use, by process",
         lines: &[
             Line::rate("server_cores", &["server_s"]),
             Line::rate("client_cores", &["client_s"]),
@@ -34,7 +36,7 @@ pub const CHARTS: [Chart; 5] = [
         ],
     },
     Chart {
-        title: "Share of the time in which a task waited (PSI)",
+        title: "Time in which a task waited (PSI)",
         lines: &[
             Line::rate("processor_pressure_share", &["cpu_pressure_s"]),
             Line::rate("storage_pressure_share", &["io_pressure_s"]),
@@ -46,12 +48,21 @@ pub const CHARTS: [Chart; 5] = [
         lines: &[Line::level("available_memory_bytes", &["available_bytes"])],
     },
     Chart {
-        title: "Page cache that is not yet on a storage",
+        title: "Page cache not yet written",
         lines: &[
             Line::level("dirty_bytes", &["dirty_bytes"]),
             Line::level("being_written_bytes", &["writeback_bytes"]),
         ],
     },
+    Chart { title: "Seeks of the emulated disks", lines: &[Line::rate("seeks_per_s", &["seeks"])] },
+    Chart {
+        title: "Writes to the emulated flash drives, and inside them",
+        lines: &[
+            Line::rate("arriving_write_mb_per_s", &["arriving_write_mb"]),
+            Line::rate("flash_write_mb_per_s", &["flash_write_mb"]),
+        ],
+    },
+    Chart { title: "Erases of the emulated flash drives", lines: &[Line::rate("erases_per_s", &["erases"])] },
 ];
 
 /// Dilated processor time of the processes of a trial.
@@ -62,13 +73,45 @@ pub struct Processes {
     pub emulator_s: f64,
 }
 
-/// Readings for the lines of [`CHARTS`].
-pub fn readings(cpu: CpuTimes, processes: Processes, dilation: Dilation) -> BTreeMap<String, f64> {
+/// What the emulated drives did inside, all mounts together.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Drives {
+    pub seeks: u64,
+    /// To mounts with flash.
+    pub flash_arriving_bytes: u64,
+    /// Garbage collection included.
+    pub flash_write_bytes: u64,
+    pub erases: u64,
+}
+
+impl Drives {
+    /// The statistics of a mount with several devices are the sum of theirs.
+    pub fn of(mounts: &[MountSample]) -> Drives {
+        let mut drives = Drives::default();
+        for statistics in mounts.iter().filter_map(|mount| mount.statistics.as_ref()) {
+            drives.seeks += statistics.seeks;
+            drives.flash_write_bytes += statistics.nand_write_bytes;
+            drives.erases += statistics.erases;
+            let has_flash = statistics.nand_write_bytes > 0;
+            drives.flash_arriving_bytes += if has_flash { statistics.write.bytes } else { 0 };
+        }
+        drives
+    }
+}
+
+/// Readings for the lines of [`CHARTS`]. What the drives never did has none.
+pub fn readings(
+    cpu: CpuTimes,
+    processes: Processes,
+    drives: Drives,
+    dilation: Dilation,
+) -> BTreeMap<String, f64> {
     let cores = f64::from(provenance::cpu_count());
     let of_cores = |ticks: u64| Some(dilation.dilated_s(CpuTimes::seconds(ticks)) / cores);
     let pressure = |resource: &str| Some(dilation.dilated_s(pressure_s(resource)?));
     let memory = Memory::read();
     let Processes { server_s, client_s, emulator_s } = processes;
+    let inside = |amount: u64, unit: f64| (amount > 0).then(|| amount as f64 / unit);
     let readings = [
         ("user_s", of_cores(cpu.user)),
         ("system_s", of_cores(cpu.system)),
@@ -84,6 +127,10 @@ pub fn readings(cpu: CpuTimes, processes: Processes, dilation: Dilation) -> BTre
         ("available_bytes", Some(memory.available_bytes as f64)),
         ("dirty_bytes", Some(memory.dirty_bytes as f64)),
         ("writeback_bytes", Some(memory.writeback_bytes as f64)),
+        ("seeks", inside(drives.seeks, 1.0)),
+        ("arriving_write_mb", inside(drives.flash_arriving_bytes, 1e6)),
+        ("flash_write_mb", inside(drives.flash_write_bytes, 1e6)),
+        ("erases", inside(drives.erases, 1.0)),
     ];
     readings.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
 }
@@ -96,13 +143,26 @@ pub fn own_cpu_s() -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use spindle_mount::{OperationStatistics, Statistics};
+
     use super::*;
 
     #[test]
     fn every_line_has_its_reading() {
         let cpu = CpuTimes::read().unwrap();
-        let earlier = readings(cpu, Processes::default(), Dilation::NONE);
-        let later = readings(cpu, Processes { server_s: 3.0, ..Processes::default() }, Dilation::NONE);
+        let statistics = Statistics {
+            seeks: 1,
+            nand_write_bytes: 2_000_000,
+            erases: 1,
+            write: OperationStatistics { count: 1, bytes: 1_000_000, latency_ns: 0 },
+            ..Statistics::default()
+        };
+        let mount = MountSample { statistics: Some(statistics), ..MountSample::default() };
+        let drives = Drives::of(&[mount, MountSample::default()]);
+        let earlier = readings(cpu, Processes::default(), drives, Dilation::NONE);
+        let later =
+            readings(cpu, Processes { server_s: 3.0, ..Processes::default() }, drives, Dilation::NONE);
+        assert_eq!((later["arriving_write_mb"], later["flash_write_mb"]), (1.0, 2.0));
         // A kernel may lack the account of pressure.
         let lines =
             CHARTS.iter().flat_map(|chart| chart.lines).filter(|line| !line.name.contains("pressure"));

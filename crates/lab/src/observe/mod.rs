@@ -16,7 +16,7 @@ use spindle_base::dilation::{Clock, Dilation};
 use spindle_base::histogram::decode;
 use spindle_base::proc::{CpuTimes, family_cpu_s};
 
-use self::machine::Processes;
+use self::machine::{Drives, Processes};
 use crate::server::Running;
 use crate::server::replication::Position;
 use crate::volume::mounts::Mounts;
@@ -86,13 +86,14 @@ impl Sample {
         let emulator_cpu_s = dilation.dilated_s(mounts.emulator_cpu_s());
         let client_s = dilation.dilated_s(family_cpu_s(client_id));
         let processes = Processes { server_s: server_cpu_s, client_s, emulator_s: emulator_cpu_s };
+        let mounts = samples(mounts, dilation)?;
         Ok(Sample {
             cpu,
             server_cpu_s,
             emulator_cpu_s,
-            mounts: samples(mounts, dilation)?,
             counters: server.counters().context("asking the server for its counters")?,
-            machine: machine::readings(cpu, processes, dilation),
+            machine: machine::readings(cpu, processes, Drives::of(&mounts), dilation),
+            mounts,
             binlog_bytes: None,
             replicas: Vec::new(),
             at: clock.now(),

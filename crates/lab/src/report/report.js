@@ -174,7 +174,7 @@
           items.map(item => item.marker + escaped(item.seriesName) + ' <b>' + format(item.value[1]) + '</b>').join('<br>'),
       }),
       xAxis: axis({ type: 'value', min: 1, max: longest, splitLine: { show: false }, axisLine: { show: true, onZero: false, lineStyle: { color: theme.rule } }, label: { formatter: value => value + ' s' } }),
-      yAxis: axis(Object.assign({ splitNumber: 3, label: { formatter: options.format || (options.share ? percent : short) } }, options.near ? { type: 'value', scale: true, max: 1 } : options.share ? { type: 'value', min: 0, max: 1, interval: 0.25 } : options.log ? { type: 'log' } : { type: 'value', min: 0 })),
+      yAxis: axis(Object.assign({ splitNumber: 3, label: { formatter: options.format || (options.share ? percent : short) } }, options.scale ? Object.assign({ type: 'value' }, options.scale) : options.share ? { type: 'value', min: 0, max: 1, interval: 0.25 } : options.log ? { type: 'log' } : { type: 'value', min: 0 })),
       series: lines.map(line => ({
         name: line.name, type: 'line', showSymbol: false, data: seconds(line), color: line.color, connectNulls: false,
         lineStyle: { width: line.width || 1.5, type: line.dash || 'solid', opacity: line.opacity || 1 },
@@ -205,15 +205,29 @@
   }
   const finePercent = share => three.format(100 * share) + ' %';
   const formats = { bytes, share: finePercent };
+  // Axes with round labels: sizes in powers of two, and shares near the whole, which would be a line at the top of an axis from zero.
+  const firstFrom = (steps, least) => steps.find(step => step >= least) || least;
+  const scales = {
+    bytes(lowest, highest) {
+      const unit = 1024 ** Math.floor(Math.log2(Math.max(1, highest)) / 10);
+      const interval = unit * firstFrom([0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500], highest / unit / 3);
+      return { min: 0, max: interval * Math.max(1, Math.ceil(highest / interval)), interval };
+    },
+    share(lowest) {
+      if (!(lowest > 0.5)) { return null; }
+      const interval = firstFrom([0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25], (1 - lowest) / 4);
+      return { min: 1 - interval * Math.max(1, Math.ceil((1 - lowest) / interval)), max: 1, interval };
+    },
+  };
 
   // A chart of one trial alone: the server's counters, the machine, the kernel's counters.
   function detail(index, place) {
     const cell = cells[index];
     const { lines, unit } = cell.details.charts[place];
-    const isNear = unit === 'share' && lines.every(line => line.lowest > 0.5);
+    const scale = scales[unit] && scales[unit](Math.min(...lines.map(line => line.lowest)), Math.max(...lines.map(line => line.highest)));
     return () => overTime(lines.map((line, order) => ({
       name: line.label, data: line.points, step: cell.step_s, color: theme.series(order), dash: dashes[order % 4],
-    })), { format: formats[unit], near: isNear });
+    })), { format: formats[unit], scale });
   }
 
   const drawings = [['throughput', throughput], ['latency', latency], ['bottlenecks', bottlenecks]];

@@ -106,6 +106,7 @@ fn verdicts_of_every_shape() {
     insta::assert_snapshot!(verdicts.join("\n"), @r"
 quickstart: The x25-m gives 22.6 times the new-order transactions of the hdd-7200; the iodrive gives at least 1.53 times that, but there the cores decide.
 failed-trials: The x25-m gives 22.9 times the new-order transactions of the hdd-7200; the iodrive gives 1.49 times that.
+sweep: “Intel X25-M, terminals=32” gives 4.65 times the new-order transactions of “7200 rpm disk, terminals=8”.
 single-trial: Whether the x25-m gives more than the hdd-7200 is not known yet: one trial is too few for a verdict: set `trials = 3` or more and run again; finished trials are kept.
 one-cell: The hdd-7200 reached 413 new-order transactions per minute (95 % interval 396 to 430, 3 trials). There is nothing to compare it with.
 all-failed: Nothing was measured: all 4 trials failed.

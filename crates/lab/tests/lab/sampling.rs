@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use spindle_base::dilation::Dilation;
 use spindle_base::proc::{CpuTimes, family_cpu_s};
-use spindle_lab::observe::machine::{self, Processes};
+use spindle_lab::observe::machine::{self, Drives, Processes};
 use spindle_lab::server::Running;
 
 use crate::in_check_all;
@@ -83,7 +83,10 @@ fn cost(title: &str, running: &mut dyn Running) {
                 running.counters().unwrap();
                 let cpu = CpuTimes::read().unwrap();
                 let processes = Processes { server_s: family_cpu_s(server_id), ..Processes::default() };
-                assert!(machine::readings(cpu, processes, Dilation::NONE).contains_key(machine::SAMPLING));
+                assert!(
+                    machine::readings(cpu, processes, Drives::default(), Dilation::NONE)
+                        .contains_key(machine::SAMPLING)
+                );
             }
             std::thread::sleep((pause * sample).saturating_sub(begun.elapsed()));
         }

@@ -160,7 +160,7 @@ fn every_series_has_one_value_per_second() {
         [
             ("History list length", "history_list".to_owned()),
             ("Pages read in the foreground", "buffer_pool_reads_per_s".to_owned()),
-            ("Cores in use by process", "server_cores".to_owned()),
+            ("Cores in use, by process", "server_cores".to_owned()),
         ],
         "lines without readings are left out"
     );

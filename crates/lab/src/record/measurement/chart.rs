@@ -15,6 +15,7 @@ pub struct ChartHead {
 #[serde(rename_all = "kebab-case")]
 pub enum SeriesUnit {
     Bytes,
+    MegabytesPerSecond,
     PerSecond,
     /// From 0 to 1.
     Share,
@@ -25,8 +26,10 @@ pub enum SeriesUnit {
     Count,
 }
 
-const SUFFIXES: [(&str, SeriesUnit); 5] = [
+/// A longer suffix stands before its own end.
+const SUFFIXES: [(&str, SeriesUnit); 6] = [
     ("_bytes", SeriesUnit::Bytes),
+    ("_mb_per_s", SeriesUnit::MegabytesPerSecond),
     ("_per_s", SeriesUnit::PerSecond),
     ("_share", SeriesUnit::Share),
     ("_cores", SeriesUnit::Cores),
@@ -41,15 +44,13 @@ impl SeriesUnit {
         (words.replace('_', " "), unit)
     }
 
-    /// After a title; empty for a plain number.
+    /// After a title; empty where the labels of an axis say it.
     pub fn words(self) -> &'static str {
         match self {
-            SeriesUnit::Bytes => "bytes",
+            SeriesUnit::MegabytesPerSecond => "MB per second",
             SeriesUnit::PerSecond => "per second",
-            SeriesUnit::Share => "share",
-            SeriesUnit::Cores => "cores",
             SeriesUnit::Milliseconds => "ms",
-            SeriesUnit::Count => "",
+            SeriesUnit::Bytes | SeriesUnit::Share | SeriesUnit::Cores | SeriesUnit::Count => "",
         }
     }
 }
@@ -64,6 +65,7 @@ mod tests {
             assert_eq!(SeriesUnit::split(name), (words.to_owned(), unit));
         };
         check("checkpoint_age_bytes", "checkpoint age", SeriesUnit::Bytes);
+        check("flash_write_mb_per_s", "flash write", SeriesUnit::MegabytesPerSecond);
         check("log_waits_per_s", "log waits", SeriesUnit::PerSecond);
         check("history_list", "history list", SeriesUnit::Count);
     }

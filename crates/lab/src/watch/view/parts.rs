@@ -152,6 +152,7 @@ fn counters(trial: &TrialState) -> String {
         let (name, unit) = SeriesUnit::split(name);
         let value = match unit {
             SeriesUnit::Bytes => bytes(value.max(0.0) as u64),
+            SeriesUnit::MegabytesPerSecond => format!("{} MB/s", number(value)),
             SeriesUnit::PerSecond => format!("{}/s", number(value)),
             SeriesUnit::Share => percent(value),
             SeriesUnit::Cores | SeriesUnit::Milliseconds | SeriesUnit::Count => number(value),
