@@ -142,6 +142,8 @@ fn in_value(schema: &Schema, value: &Value, path: &str, found: &mut Vec<Mistake>
 /// The complaint about a value of the wrong type, an unknown word, or a number out of range.
 fn wrong(schema: &Schema, key: &str, value: &Value) -> Option<String> {
     let (types, words) = (types(schema), words(schema));
+    let or_words =
+        |message: String| words.iter().fold(message, |text, word| format!("{text}, or \"{word}\""));
     let is = |names: &[&str]| types.is_empty() || types.iter().any(|name| names.contains(name));
     match value {
         Value::String(word) if words.contains(&word.as_str()) => None,
@@ -151,8 +153,8 @@ fn wrong(schema: &Schema, key: &str, value: &Value) -> Option<String> {
             };
             match leaves(schema).into_iter().find(is_free).map(|leaf| leaf["format"].as_str()) {
                 None => Some(format!("`{word}` is not known{}", near::hint(word, &words))),
-                Some(Some("duration")) => units::parse_duration(word).err(),
-                Some(Some("size")) => units::parse_size_bytes(word).err(),
+                Some(Some("duration")) => units::parse_duration(word).err().map(or_words),
+                Some(Some("size")) => units::parse_size_bytes(word).err().map(or_words),
                 Some(_) => None,
             }
         }

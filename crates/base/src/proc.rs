@@ -11,15 +11,17 @@ use std::path::{Path, PathBuf};
 /// Time of all cores together, in clock ticks since boot (`/proc/stat`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CpuTimes {
+    /// Stolen time counts: those cores were not ours to use.
     pub busy: u64,
     pub total: u64,
-    /// Parts of `busy`; the rest of it is work for interrupts.
+    /// With that of niced processes and of guests.
     pub user: u64,
+    /// With that of interrupts.
     pub system: u64,
-    /// Used by other guests of the hypervisor.
-    pub stolen: u64,
-    /// Part of the idle time, with a request of the core under way.
+    /// Idle, while a request to a disk was under way.
     pub waiting: u64,
+    /// What the hypervisor gave to others.
+    pub stolen: u64,
 }
 
 impl CpuTimes {
@@ -28,28 +30,74 @@ impl CpuTimes {
         CpuTimes::parse(&read("stat"))
     }
 
-    /// User time includes guest time already. Stolen time counts as busy: those cores were not ours to use.
+    /// User time includes guest time already.
     fn parse(text: &str) -> Option<CpuTimes> {
         let line = text.lines().find_map(|line| line.strip_prefix("cpu "))?;
         let ticks: Vec<u64> = line.split_whitespace().take(8).map_while(|word| word.parse().ok()).collect();
         let [user, nice, system, idle, wait, interrupts, soft_interrupts, stolen] = ticks[..] else {
             return None;
         };
-        let busy = user + nice + system + interrupts + soft_interrupts + stolen;
-        let total = busy + idle + wait;
-        Some(CpuTimes { busy, total, user: user + nice, system, stolen, waiting: wait })
-    }
-
-    /// Seconds of one core.
-    pub fn seconds(ticks: u64) -> f64 {
-        seconds(ticks)
+        let (user, system) = (user + nice, system + interrupts + soft_interrupts);
+        let busy = user + system + stolen;
+        Some(CpuTimes { busy, total: busy + idle + wait, user, system, waiting: wait, stolen })
     }
 
     /// Busy share of all cores, 0 to 1, between two readings.
     pub fn busy_since(self, earlier: CpuTimes) -> f64 {
-        let total = self.total.saturating_sub(earlier.total);
-        if total == 0 { 0.0 } else { self.busy.saturating_sub(earlier.busy) as f64 / total as f64 }
+        self.share_since(earlier, |times| times.busy)
     }
+
+    /// The share of one kind of time in that of all cores, 0 to 1, between two readings.
+    pub fn share_since(self, earlier: CpuTimes, kind: impl Fn(&CpuTimes) -> u64) -> f64 {
+        let total = self.total.saturating_sub(earlier.total);
+        let part = kind(&self).saturating_sub(kind(&earlier));
+        if total == 0 { 0.0 } else { part as f64 / total as f64 }
+    }
+}
+
+/// For how long processes of this machine waited for cores, disks and memory, in microseconds since boot
+/// (`/proc/pressure`, Documentation/accounting/psi.rst): at least one of them (some), or all that were not
+/// idle (full). Zero on a kernel without it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Pressure {
+    pub cpu_some_us: u64,
+    pub io_some_us: u64,
+    pub io_full_us: u64,
+    pub memory_some_us: u64,
+    pub memory_full_us: u64,
+}
+
+impl Pressure {
+    /// `None` on a kernel that does not count it.
+    pub fn read() -> Option<Pressure> {
+        let [cpu, io, memory] = ["cpu", "io", "memory"].map(|of| read(&format!("pressure/{of}")));
+        Some(Pressure {
+            cpu_some_us: stalled_us(&cpu, "some")?,
+            io_some_us: stalled_us(&io, "some")?,
+            io_full_us: stalled_us(&io, "full")?,
+            memory_some_us: stalled_us(&memory, "some")?,
+            memory_full_us: stalled_us(&memory, "full")?,
+        })
+    }
+
+    /// In a time that passes more slowly.
+    #[must_use]
+    pub fn divided_by(self, factor: f64) -> Pressure {
+        let divided = |us: u64| (us as f64 / factor) as u64;
+        Pressure {
+            cpu_some_us: divided(self.cpu_some_us),
+            io_some_us: divided(self.io_some_us),
+            io_full_us: divided(self.io_full_us),
+            memory_some_us: divided(self.memory_some_us),
+            memory_full_us: divided(self.memory_full_us),
+        }
+    }
+}
+
+/// The total of a line of a file in `/proc/pressure`.
+fn stalled_us(text: &str, kind: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(kind)?.strip_prefix(' '))?;
+    line.split_whitespace().find_map(|word| word.strip_prefix("total=")?.parse().ok())
 }
 
 /// User and system CPU seconds of a process with all its threads; zero if it is gone.
@@ -185,48 +233,39 @@ pub fn cpu_model() -> Option<String> {
 
 /// Size of the memory; zero if meminfo does not give it.
 pub fn memory_bytes() -> u64 {
-    field(&read("meminfo"), "MemTotal", ':')
+    memory_field("MemTotal")
+}
+
+/// Memory that new programs could have without swapping; zero if meminfo does not give it.
+pub fn memory_available_bytes() -> u64 {
+    memory_field("MemAvailable")
+}
+
+fn memory_field(name: &str) -> u64 {
+    field(&read("meminfo"), name, ':')
         .and_then(|text| text.split_whitespace().next()?.parse::<u64>().ok())
         .map_or(0, |kib| kib << 10)
 }
 
-/// Memory that programs could still get, and the page cache that is yet to be written or under way to the
-/// storage (`/proc/meminfo`).
+/// Page cache that is yet to be written, and the part that is under way to its storage (`/proc/meminfo`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Memory {
-    pub available_bytes: u64,
+pub struct PageCache {
     pub dirty_bytes: u64,
     pub writeback_bytes: u64,
 }
 
-impl Memory {
-    pub fn read() -> Memory {
-        Memory::parse(&read("meminfo"))
+impl PageCache {
+    pub fn read() -> PageCache {
+        PageCache::parse(&read("meminfo"))
     }
 
-    fn parse(text: &str) -> Memory {
+    fn parse(text: &str) -> PageCache {
         let bytes = |key: &str| {
             let kib = field(text, key, ':').and_then(|text| text.split_whitespace().next()?.parse().ok());
             kib.map_or(0, |kib: u64| kib << 10)
         };
-        Memory {
-            available_bytes: bytes("MemAvailable"),
-            dirty_bytes: bytes("Dirty"),
-            writeback_bytes: bytes("Writeback"),
-        }
+        PageCache { dirty_bytes: bytes("Dirty"), writeback_bytes: bytes("Writeback") }
     }
-}
-
-/// Seconds since boot in which at least one task waited for this resource: `cpu`, `io` or `memory` (Linux,
-/// Documentation/accounting/psi.rst). `None` for a kernel without this account.
-pub fn pressure_s(resource: &str) -> Option<f64> {
-    pressure_in(&read(&format!("pressure/{resource}")))
-}
-
-fn pressure_in(text: &str) -> Option<f64> {
-    let line = text.lines().find_map(|line| line.strip_prefix("some "))?;
-    let (_, microseconds) = line.split_once("total=")?;
-    Some(microseconds.trim().parse::<f64>().ok()? / 1e6)
 }
 
 /// The kernel's release, as `uname -r` prints it.
@@ -259,22 +298,26 @@ mod tests {
     #[test]
     fn guest_time_is_not_counted_twice_and_waiting_for_disks_is_idle() {
         let times = CpuTimes::parse("cpu  100 10 50 800 30 4 6 0 90 9\ncpu0 1 1 1 1 1 1 1 1 1 1\n").unwrap();
-        let expect = CpuTimes { busy: 170, total: 1000, user: 110, system: 50, stolen: 0, waiting: 30 };
+        let expect = CpuTimes { busy: 170, total: 1000, user: 110, system: 60, waiting: 30, stolen: 0 };
         assert_eq!(times, expect);
-        let later = CpuTimes { busy: 270, total: 1200, ..CpuTimes::default() };
+        let later = CpuTimes { busy: 270, total: 1200, stolen: 50, ..times };
         assert_eq!(later.busy_since(times), 0.5);
+        assert_eq!(later.share_since(times, |times| times.stolen), 0.25);
         assert_eq!(times.busy_since(times), 0.0);
     }
 
     #[test]
-    fn memory_and_pressure_are_where_the_kernel_puts_them() {
-        let text =
-            "MemTotal: 100 kB\nMemAvailable:   40 kB\nDirty: 3 kB\nWriteback: 2 kB\nWritebackTmp: 9 kB\n";
-        let expect = Memory { available_bytes: 40 << 10, dirty_bytes: 3 << 10, writeback_bytes: 2 << 10 };
-        assert_eq!(Memory::parse(text), expect);
-        let text = "some avg10=1.00 avg60=2.00 avg300=3.00 total=2500000\nfull avg10=0.00 total=9\n";
-        assert_eq!(pressure_in(text), Some(2.5));
-        assert_eq!(pressure_in(""), None);
+    fn the_pressure_of_a_resource_is_its_total() {
+        let text = "some avg10=0.00 avg60=1.20 avg300=0.30 total=1234\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=56\n";
+        assert_eq!((stalled_us(text, "some"), stalled_us(text, "full")), (Some(1234), Some(56)));
+        assert_eq!(stalled_us("", "some"), None);
+    }
+
+    #[test]
+    fn what_is_not_yet_written_is_where_the_kernel_puts_it() {
+        let text = "MemAvailable:   40 kB\nDirty: 3 kB\nWriteback: 2 kB\nWritebackTmp: 9 kB\n";
+        let expect = PageCache { dirty_bytes: 3 << 10, writeback_bytes: 2 << 10 };
+        assert_eq!(PageCache::parse(text), expect);
     }
 
     #[test]

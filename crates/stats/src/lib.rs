@@ -6,6 +6,7 @@
 //! The parts of "is the answer known?":
 //!
 //! * [`steady`]: from where on a window counts;
+//! * [`settling`]: whether a load that goes on has become steady;
 //! * [`looks`]: intervals that hold at a stop;
 //! * [`precision`]: whether a comparison has enough trials;
 //! * [`allocation`]: what to run next, and how much is left;
@@ -25,6 +26,7 @@ pub mod equivalence;
 pub mod looks;
 pub mod precision;
 pub mod random;
+pub mod settling;
 pub mod steady;
 pub mod student;
 
@@ -39,6 +41,7 @@ pub use describe::{error_of_count, fewest_for_quantile, mean, quantile, standard
 pub use drift::{Drift, drift};
 pub use equivalence::{Answer, answer, is_not_worse};
 pub use precision::{Goal, Standing, State, standing};
+pub use settling::{has_settled, trend};
 pub use steady::{Truncation, mser5, snia_steady_from, steady_from};
 
 /// The confidence of every interval that Spindle prints.

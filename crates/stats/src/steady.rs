@@ -22,7 +22,7 @@
 use crate::mean;
 
 /// Values per mean: the 5 of MSER-5.
-const BATCH: usize = 5;
+pub(crate) const BATCH: usize = 5;
 
 /// The fewest means behind a cut.
 const FEWEST_BATCHES_KEPT: usize = 5;
@@ -34,7 +34,7 @@ pub const SNIA_ROUNDS: usize = 5;
 const SNIA_RANGE: f64 = 0.20;
 
 /// The largest change of the fitted line from the first to the last round, as a share of the mean.
-const SNIA_SLOPE: f64 = 0.10;
+pub(crate) const SNIA_SLOPE: f64 = 0.10;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Truncation {

@@ -6,6 +6,8 @@
 
 use serde::{Deserialize, Serialize};
 use spindle_model::{ClosedLoop, Device, Driver as _, Operation, SECOND, VirtualTime};
+use spindle_stats::snia_steady_from;
+use spindle_stats::steady::SNIA_ROUNDS;
 
 const UNIT_BYTES: u64 = 16 << 10;
 const IODEPTHS: u64 = 16;
@@ -60,6 +62,15 @@ impl Deterioration {
 
     pub fn slowest_per_s(&self) -> f64 {
         self.points.iter().map(|point| point.per_second).fold(f64::INFINITY, f64::min)
+    }
+
+    /// From which point to the end of the writes each five are steady by SNIA's rule; `None` if the last five
+    /// are not. The first five of a fresh drive may be as level, before its garbage collection begins.
+    pub fn steady_from(&self) -> Option<&Point> {
+        let rates: Vec<f64> = self.points.iter().map(|point| point.per_second).collect();
+        let is_steady = |rounds: &[f64]| snia_steady_from(rounds) == Some(0);
+        let steady = rates.windows(SNIA_ROUNDS).rev().take_while(|rounds| is_steady(rounds)).count();
+        (steady > 0).then(|| &self.points[rates.len() - SNIA_ROUNDS + 1 - steady])
     }
 
     /// The rate right after the pause.
@@ -140,6 +151,30 @@ mod tests {
         let curve = check("x25m-80", limits).unwrap();
         assert!(curve.cut_short);
         assert_eq!(curve.points.last().unwrap().written_bytes, 60_000 * UNIT_BYTES);
+    }
+
+    #[test]
+    fn the_steady_end_of_a_curve_is_not_its_level_beginning() {
+        let check = |rates: &[f64], expect: Option<f64>| {
+            let point = |(index, rate): (usize, &f64)| Point {
+                at_s: index as f64,
+                written_bytes: 0,
+                per_second: *rate,
+            };
+            let curve = Deterioration {
+                block_bytes: UNIT_BYTES,
+                iodepth: IODEPTHS,
+                points: rates.iter().enumerate().map(point).collect(),
+                recovery: Vec::new(),
+                idle_s: 0.0,
+                cut_short: false,
+            };
+            assert_eq!(curve.steady_from().map(|point| point.at_s), expect, "{rates:?}");
+        };
+        check(&[100.0; 8], Some(0.0));
+        check(&[100.0, 100.0, 100.0, 100.0, 100.0, 60.0, 40.0, 31.0, 30.0, 30.0, 30.0, 30.0], Some(7.0));
+        check(&[100.0, 100.0, 100.0, 100.0, 100.0, 90.0, 70.0, 50.0], None);
+        check(&[100.0; 4], None);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use super::{Access, Bench, Deterioration, Place, Question, Row};
 use spindle_base::units::format_size_bytes;
+use spindle_stats::steady::SNIA_ROUNDS;
 
 /// Other block sizes are compared with this one, a page of InnoDB.
 const REFERENCE_BLOCK_BYTES: u64 = 16 << 10;
@@ -115,6 +116,13 @@ fn deterioration_lines(curve: &Deterioration) -> String {
     ] {
         text.push_str(&format!("  {name:<16} {:>9} a second  {:.2}\n", rate(value), ratio(value)));
     }
+    let steady = match curve.steady_from() {
+        Some(point) => format!("steady from {:.1} h on", point.at_s / 3600.0),
+        None => "not steady at the end".to_owned(),
+    };
+    text.push_str(&format!(
+        "  {steady} (SNIA: each {SNIA_ROUNDS} points within 20 %, their line within 10 %)\n"
+    ));
     text.push_str(&format!("  the pause is {:.1} h\n", curve.idle_s / 3600.0));
     headed("write deterioration and recovery", &text)
 }

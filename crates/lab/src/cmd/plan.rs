@@ -11,10 +11,11 @@ use crate::cmd::output::{columns, print_answer};
 use crate::cmd::run::emulation_blockers;
 use crate::host::provenance;
 use crate::record::{Cell, MountHead, spelling};
-use crate::run::preflight;
+use crate::report::{self, Records};
+use crate::run::{self, preflight};
 use crate::scenario::fill::{Filled, percent};
 use crate::scenario::plan::{Plan, plan};
-use crate::scenario::{Bounds, Scenario};
+use crate::scenario::{Bounds, Scenario, Settle};
 use crate::server::{Source, Trust};
 use spindle_base::text::{self, plural};
 use spindle_base::units::format_size_rounded;
@@ -65,9 +66,18 @@ fn table(scenario: &Scenario, plan: &Plan, filled: &[Filled]) -> String {
     text.push_str(&storage(scenario, filled));
     let run = &scenario.run;
     let measured = if run.once { "at most for the fixed work" } else { "measured" };
-    let phases = [("warm-up", run.warm_up), ("settling", run.settle), (measured, run.measure)].into_iter();
-    let phases = phases.filter(|(_, duration)| !duration.is_zero());
+    let settling = match run.settle {
+        Settle::For(_) => "settling".to_owned(),
+        Settle::UntilSteady { until_steady_at_most } => {
+            let in_all = run.dilation.most().real(until_steady_at_most) * plan.trials.len() as u32;
+            format!("at most until the load is steady (that can take {} in all)", text::duration(in_all))
+        }
+    };
+    let phases = [("warm-up", run.warm_up), (&settling, run.settle.most()), (measured, run.measure)];
+    let phases = phases.into_iter().filter(|(_, duration)| !duration.is_zero());
     let phases = phases.map(|(name, duration)| format!("{} {name}", text::duration(duration)));
+    let is_bound =
+        run.once || run.enough.is_some() || run.dilation.fixed().is_none() || run.settle.is_until_steady();
     let enough = run.enough.map(|enough| format!("or {enough} transactions"));
     let dilated = (!run.dilation.is_none()).then(|| {
         let most = run.dilation.most();
@@ -81,14 +91,27 @@ fn table(scenario: &Scenario, plan: &Plan, filled: &[Filled]) -> String {
         plural(run.trials as usize, "shuffled block"),
         spelling(&run.start),
         phases.chain(enough).chain(dilated).collect::<Vec<_>>().join(", "),
-        if run.once || run.enough.is_some() || run.dilation.fixed().is_none() { "at most" } else { "about" },
+        if is_bound { "at most" } else { "about" },
         text::duration(plan.estimate.total),
         text::duration(plan.estimate.per_trial),
         text::duration(plan.estimate.load),
         run.seed,
         goes_on.unwrap_or_default(),
     ));
+    text.push_str(&so_far(scenario));
     text
+}
+
+/// What the trials that are there already know, for a run that goes on until it is known.
+fn so_far(scenario: &Scenario) -> String {
+    let directory = run::default_directory(scenario);
+    let records = scenario.run.until.and_then(|_| report::read(&directory).ok());
+    let is_same = |records: &Records| records.header.provenance.scenario_hash == scenario.hash();
+    let Some(records) = records.filter(is_same) else { return String::new() };
+    let done = plural(records.trials.len(), "trial");
+    let open = report::not_known(&records);
+    let known = if open.is_empty() { vec!["Each ratio is known.".to_owned()] } else { open };
+    format!("\n{done} done, in {}:\n{}", directory.display(), text::lines(&(known.join("\n") + "\n")))
 }
 
 /// The size of each stack, and the part of it that the data fill.

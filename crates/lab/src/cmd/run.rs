@@ -48,6 +48,9 @@ pub struct RunArguments {
     /// Begin when no other run is active on this machine. By default both go on, and their records say so.
     #[arg(long)]
     wait: bool,
+    /// Do not repeat trials that the host disturbed, such as by other programs.
+    #[arg(long, env = "SPINDLE_KEEP_DISTURBED", hide_env = true)]
+    keep_disturbed: bool,
     /// Run the first cell twice instead of the matrix: two names for one storage, which a comparison should not
     /// tell apart.
     #[arg(long)]
@@ -77,6 +80,7 @@ pub fn run(arguments: &RunArguments) -> Result<ExitCode> {
         directory: arguments.output.clone().unwrap_or_else(|| run::default_directory(&scenario)),
         resume: Resume { fresh: arguments.fresh, retry_failed: arguments.retry_failed },
         wait: arguments.wait,
+        keep_disturbed: arguments.keep_disturbed,
         program: std::env::current_exe().context("looking for our own binary")?,
     };
     if arguments.output.is_none() {

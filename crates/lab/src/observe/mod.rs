@@ -6,6 +6,7 @@
 pub mod bottleneck;
 pub mod machine;
 pub mod measurement;
+pub mod settling;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,7 +15,7 @@ use anyhow::{Context, Result, anyhow};
 use hdrhistogram::Histogram;
 use spindle_base::dilation::{Clock, Dilation};
 use spindle_base::histogram::decode;
-use spindle_base::proc::{CpuTimes, family_cpu_s};
+use spindle_base::proc::{self, CpuTimes, Pressure, family_cpu_s};
 
 use self::machine::{Drives, Processes};
 use crate::server::Running;
@@ -28,6 +29,7 @@ pub struct Sample {
     /// Since the start of the trial.
     pub at: Duration,
     pub cpu: CpuTimes,
+    pub machine: MachineSample,
     /// User and system CPU of the process and its children, because some servers have a process for each
     /// connection; zero where there is no process.
     pub server_cpu_s: f64,
@@ -37,11 +39,28 @@ pub struct Sample {
     pub mounts: Vec<MountSample>,
     pub counters: BTreeMap<String, f64>,
     /// Of [`machine::readings`].
-    pub machine: BTreeMap<String, f64>,
+    pub readings: BTreeMap<String, f64>,
     /// Bytes of binary log written by the server; `None` for a server without replicas.
     pub binlog_bytes: Option<u64>,
     /// In the order of the scenario.
     pub replicas: Vec<ReplicaSample>,
+}
+
+/// What the machine has left for the trial, and whether processes wait for it.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct MachineSample {
+    /// `None` on a kernel that does not count it.
+    pub pressure: Option<Pressure>,
+    pub memory_available_bytes: u64,
+}
+
+impl MachineSample {
+    fn take(dilation: Dilation) -> MachineSample {
+        MachineSample {
+            pressure: Pressure::read().map(|pressure| pressure.divided_by(dilation.factor())),
+            memory_available_bytes: proc::memory_available_bytes(),
+        }
+    }
 }
 
 /// One sample of a replica.
@@ -74,30 +93,32 @@ impl ReplicaSample {
 
 impl Sample {
     /// Takes a sample without replicas.
-    pub fn take(
-        mounts: &mut Mounts,
-        server: &mut dyn Running,
-        client_id: u32,
-        clock: &Clock,
-    ) -> Result<Sample> {
+    pub fn take(mounts: &mut Mounts, server: &mut dyn Running, clock: &Clock) -> Result<Sample> {
         let dilation = clock.dilation;
         let cpu = CpuTimes::read().context("/proc/stat is not as proc(5) says")?;
         let server_cpu_s = dilation.dilated_s(family_cpu_s(server.process_id()));
         let emulator_cpu_s = dilation.dilated_s(mounts.emulator_cpu_s());
-        let client_s = dilation.dilated_s(family_cpu_s(client_id));
-        let processes = Processes { server_s: server_cpu_s, client_s, emulator_s: emulator_cpu_s };
         let mounts = samples(mounts, dilation)?;
+        let processes = Processes { server_s: server_cpu_s, emulator_s: emulator_cpu_s };
         Ok(Sample {
             cpu,
+            machine: MachineSample::take(dilation),
             server_cpu_s,
             emulator_cpu_s,
             counters: server.counters().context("asking the server for its counters")?,
-            machine: machine::readings(cpu, processes, Drives::of(&mounts), dilation),
+            readings: machine::readings(processes, Drives::of(&mounts), dilation),
             mounts,
             binlog_bytes: None,
             replicas: Vec::new(),
             at: clock.now(),
         })
+    }
+
+    /// Adds the processor time of the clients.
+    pub fn with_client(mut self, client_id: u32, dilation: Dilation) -> Sample {
+        let client_s = dilation.dilated_s(family_cpu_s(client_id));
+        self.readings.insert(machine::CLIENT.to_owned(), client_s);
+        self
     }
 }
 

@@ -8,6 +8,9 @@ use spindle_load::{Check, Metric};
 
 pub use self::chart::{ChartHead, SeriesUnit};
 use super::{FileClass, MountView, ReplicationView};
+pub use settling::Settling;
+
+mod settling;
 
 mod chart;
 
@@ -28,9 +31,15 @@ pub struct Measurement {
     /// All transaction types together.
     pub latency: Latency,
     pub series: Series,
+    /// `None` unless the scenario says `settle = "until steady"`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settling: Option<Settling>,
     /// In the order of [`super::Cell::mounts`].
     pub mounts: Vec<MountView>,
     pub cpu: CpuSummary,
+    /// `None` in earlier records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<MachineActivity>,
     pub per_transaction: PerTransaction,
     /// Named `limiter` in older records.
     #[serde(alias = "limiter")]
@@ -138,18 +147,45 @@ pub struct Series {
     pub p99_ms: Vec<f64>,
     /// Share of all cores, from 0 to 1.
     pub cpu_busy: Vec<f64>,
+    /// What the machine did, by the names of [`MachineActivity`] that change from second to second; the cores
+    /// in use by each process, the page cache, and the inside of the emulated drives.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub machine: BTreeMap<String, Vec<f64>>,
     /// Server counters as rates or levels, by name: `checkpoint_age_bytes`, `dirty_pages`, `history_list`,
     /// ...
     #[serde(default)]
     pub server: BTreeMap<String, Vec<f64>>,
-    /// The machine's cores, memory and pressure, and the processor time of each process; empty in earlier
-    /// records.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub machine: BTreeMap<String, Vec<f64>>,
     /// Charts of `server` and of `machine`; empty in earlier records, in which each counter of the server is
     /// a chart of its own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub charts: Vec<ChartHead>,
+}
+
+/// The machine over the measured window. Shares are of all cores' time, or of the window for pressure (time in
+/// which processes waited: Documentation/accounting/psi.rst); from 0 to 1.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, PartialEq, Default)]
+pub struct MachineActivity {
+    pub cpu_user: f64,
+    pub cpu_system: f64,
+    pub cpu_iowait: f64,
+    /// What the hypervisor gave to others.
+    pub cpu_steal: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pressure_cpu_some: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pressure_io_some: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pressure_io_full: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pressure_memory_some: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pressure_memory_full: Option<f64>,
+    /// The least of all samples.
+    pub memory_available_bytes: u64,
+    /// The tail of timed answers between two threads, before the trial's server and clients began: what the
+    /// host alone adds ([`spindle_mount::bare_tail`]), in real time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timer_tail_us: Option<f64>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Default)]

@@ -33,8 +33,8 @@ pub use cell::{
 };
 pub use file_class::FileClass;
 pub use measurement::{
-    Bottleneck, BottleneckKind, ChartHead, CpuSummary, Latency, Measurement, PerTransaction, Series,
-    SeriesUnit, TransactionSummary,
+    Bottleneck, BottleneckKind, ChartHead, CpuSummary, Latency, MachineActivity, Measurement, PerTransaction,
+    Series, SeriesUnit, Settling, TransactionSummary,
 };
 pub use part::{Difference, ParameterHead, PartBelow, PartHead, differences};
 pub use replication::{
@@ -45,8 +45,8 @@ pub use spindle_load::{Check, Metric};
 pub use storage::{
     DeviceView, EmulatorSummary, HostSeries, HostView, MountView, OperationSeries, StorageSeries,
 };
-pub use warning::Warning;
 pub(crate) use warning::{CPU_BUSY, CPU_OTHERS, CPU_OWN};
+pub use warning::{NeverSettled, Warning};
 
 /// Raised when a reader of the old format would misread the new one. This reader accepts all formats up to
 /// its own.

@@ -1,5 +1,7 @@
 //! Reservations about a result.
 
+mod disturbance;
+
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -7,6 +9,10 @@ use spindle_base::text;
 use spindle_stats::error_of_count;
 
 use super::{Measurement, MountView};
+pub use steadiness::NeverSettled;
+use steadiness::not_steady;
+
+mod steadiness;
 
 /// A figure of fewer events is marked: chance alone can move it by more than a quarter ([`error_of_count`]).
 const FEWEST_EVENTS: u64 = 50;
@@ -36,14 +42,24 @@ pub enum Warning {
     },
     /// Programs outside the trial kept the cores busy. Shares of all cores; `own` is the trial's.
     OtherPrograms { share: f64, own: f64 },
+    /// The hypervisor gave so much of all cores to others.
+    Stolen { share: f64 },
+    /// Timed answers between two threads were late before the trial's own processes began: the 99th
+    /// percentile over the mean.
+    HostLate { tail_us: f64 },
     /// The load generator used all the cores available to it.
     ClientSaturated { share: f64 },
     /// The timer thread could not get real-time priority.
     NoRealTime,
     /// The kernel refused PR_SET_IO_FLUSHER for the emulator.
     NoIoFlusher,
-    /// Throughput still had a trend in the measured window.
-    NotSteady { drift: f64 },
+    /// The load was not steady: throughput had a trend in the measured window (zero for one within the
+    /// bound), or the settling before it ended without success.
+    NotSteady {
+        drift: f64,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        never_settled: Option<NeverSettled>,
+    },
     /// The server failed some transactions.
     TransactionsFailed { share: f64 },
     /// Open loop: the server fell behind the requested rate. At the end, transactions waited this long for
@@ -153,6 +169,10 @@ impl Warning {
         matches!(self, Warning::FewEvents { .. })
     }
 
+    pub fn is_of_steadiness(&self) -> bool {
+        matches!(self, Warning::NotSteady { .. })
+    }
+
     /// Whether it is the same in every trial on a machine, so that it is printed once.
     pub fn is_of_machine(&self) -> bool {
         matches!(self, Warning::NoIoFlusher)
@@ -173,10 +193,15 @@ impl Warning {
             Warning::Late { p99_us, .. } => ("late", *p99_us),
             Warning::CpuSaturated { busy, .. } => ("CPU saturated", *busy),
             Warning::OtherPrograms { share, .. } => ("other programs", *share),
+            Warning::Stolen { share } => ("stolen cores", *share),
+            Warning::HostLate { tail_us } => ("late host", *tail_us),
             Warning::ClientSaturated { share } => ("client saturated", *share),
             Warning::NoRealTime => ("no real time", 0.0),
             Warning::NoIoFlusher => ("no I/O flusher", 0.0),
-            Warning::NotSteady { drift } => ("not steady", drift.abs()),
+            // A settling without success is worse than any drift, and its drift tells which is worst.
+            Warning::NotSteady { drift, never_settled } => {
+                ("not steady", drift.abs() + if never_settled.is_some() { 100.0 } else { 0.0 })
+            }
             Warning::TransactionsFailed { share } => ("failures", *share),
             Warning::BehindSchedule { behind_s } => ("behind schedule", *behind_s),
             Warning::HostDiskReads { major_faults } => ("host disk reads", *major_faults as f64),
@@ -209,6 +234,15 @@ impl Warning {
                 share * 100.0,
                 own * 100.0
             ),
+            Warning::Stolen { share } => format!(
+                "The hypervisor gave {:.0} % of the cores' time to other machines: the figure may be lower than on a host of \
+                 its own. Measure again at a quieter time.",
+                share * 100.0
+            ),
+            Warning::HostLate { tail_us } => format!(
+                "Timers of this machine were {tail_us:.0} us late before the trial began (p99 of answers between two threads \
+                 over their mean): latencies may be upper bounds. Measure again at a quieter time.",
+            ),
             Warning::ClientSaturated { share } => format!(
                 "The load generator used {:.0} % of the cores available to its threads, so it may be the bottleneck: add threads or cores.",
                 share * 100.0
@@ -223,10 +257,7 @@ impl Warning {
                  own disk, and is then killed. Grant CAP_SYS_RESOURCE, or leave memory free."
                     .to_owned()
             }
-            Warning::NotSteady { drift } => format!(
-                "Throughput drifted by {:.0} % within the measured window: lengthen the warm-up.",
-                drift * 100.0
-            ),
+            Warning::NotSteady { drift, never_settled } => not_steady(*drift, never_settled.as_ref()),
             Warning::TransactionsFailed { share } => {
                 format!("{:.2} % of the transactions failed and were not counted.", share * 100.0)
             }

@@ -9,6 +9,16 @@ pub fn optional(value: Option<f64>) -> String {
     value.map_or_else(|| "-".to_owned(), number)
 }
 
+/// The marks of a figure, which footnotes explain.
+pub fn mark(has_few_events: bool, is_not_steady: bool) -> &'static str {
+    match (has_few_events, is_not_steady) {
+        (false, false) => "",
+        (true, false) => "†",
+        (false, true) => "‡",
+        (true, true) => "†‡",
+    }
+}
+
 /// Three significant digits, all digits of the whole part: `12,346`, `988`, `9.88`, `0.0123`.
 pub fn number(value: f64) -> String {
     if !value.is_finite() {

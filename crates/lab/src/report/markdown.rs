@@ -161,7 +161,7 @@ fn table(view: &View) -> String {
             table,
             "| {} | {} | {interval} | {} | {} | {} | {ratio} | {verdict} | {} | {} |",
             escaped(&cell.title),
-            throughput.marked(cell.has_few_events),
+            throughput.marked(cell),
             latency(|l| l.p50_ms),
             latency(|l| l.p95_ms),
             latency(|l| l.p99_ms),

@@ -29,13 +29,13 @@ impl SweepView {
     fn figure(&self, curve: &CurveView, index: usize, between: &str) -> String {
         let point = &curve.points[index];
         let Some(mean) = point.mean else { return "-".to_owned() };
-        let few = if point.has_few_events { "†" } else { "" };
+        let mark = format::mark(point.has_few_events, point.is_not_steady);
         let number = format::number;
         let interval = point.interval.map_or_else(String::new, |range| {
             format!(" ({}{between}{})", number(range.low), number(range.high))
         });
         let marks: String = point.marks.iter().map(|mark| format!(" {mark}")).collect();
-        format!("{}{few}{interval}{marks}", number(mean))
+        format!("{}{mark}{interval}{marks}", number(mean))
     }
 }
 
@@ -119,7 +119,7 @@ fn study(table: &StudyTable) -> String {
     for row in &table.rows {
         let _ = write!(page, "| {} | {} |", escaped(&row.test), escaped(&row.metric));
         for (index, cell) in row.cells.iter().enumerate() {
-            let mark = cell.as_ref().map_or("", |cell| if cell.has_few_events { "†" } else { "" });
+            let mark = cell.as_ref().map_or("", |cell| format::mark(cell.has_few_events, cell.is_not_steady));
             let _ = write!(page, " {}{mark} |", format::optional(cell.as_ref().map(|cell| cell.mean)));
             if index > 0 {
                 let change = cell.as_ref().and_then(|cell| cell.change_text.as_deref());

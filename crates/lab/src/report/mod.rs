@@ -9,6 +9,7 @@ pub mod compare;
 mod costs;
 mod dilation;
 mod diskstats;
+mod disturbed;
 mod experiment;
 pub mod format;
 mod html;
@@ -24,12 +25,12 @@ pub(crate) use html::{filled, script_safe};
 pub(crate) use markdown::escaped;
 #[cfg(test)]
 pub(crate) use precision::tests as precision_tests;
-pub(crate) use precision::{Group, groups};
+pub(crate) use precision::{Group, groups, notes as not_known};
 pub(crate) use text::wrapped;
 pub use view::{
     CellView, CurveView, Quantiles, Range, Ratio, StorageView, StudyTable, SweepView, TrialTable, View,
 };
-pub(crate) use view::{bottleneck_name, measured, metric, rounded, samples, warning_names};
+pub(crate) use view::{bottleneck_name, failure, measured, metric, rounded, samples, warning_names};
 
 /// How a report is laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]

@@ -3,6 +3,8 @@
 //! A cell is compared with the first one. A cell whose figure counts something else has no ratio; then its own
 //! mean is to be known as precisely. See [`spindle_stats::precision`] for the rule.
 
+mod window;
+
 use std::time::Duration;
 
 use spindle_base::text::{self, plural};
@@ -143,7 +145,7 @@ pub(super) fn which_interval(records: &Records) -> &'static str {
 }
 
 /// What the run did not reach, and what it would take, as sentences.
-pub(super) fn notes(records: &Records) -> Vec<String> {
+pub(crate) fn notes(records: &Records) -> Vec<String> {
     let Some(until) = &records.header.scenario.until else { return Vec::new() };
     let groups = groups(records, until, u32::MAX);
     let open = groups.iter().flat_map(|group| {
@@ -176,7 +178,12 @@ fn note(records: &Records, until: &Until, group: &Group, index: usize, standing:
         }
         None => "so many trials would be needed that another question is better".to_owned(),
     };
-    format!("{what} {known}: {further}.")
+    let cell = |index: usize| records.header.cells[index].name.as_str();
+    let cells: Vec<&str> = group.baseline.into_iter().chain([index]).map(cell).collect();
+    let further_s = standing.more_pairs.map(|more| f64::from(more) * each_s);
+    let other = window::cheaper(records, &cells, until.half_width, further_s);
+    let other = other.map_or_else(String::new, |other| format!("; {other}"));
+    format!("{what} {known}: {further}{other}.")
 }
 
 fn has_given_up(records: &Records, cell: &Cell) -> bool {

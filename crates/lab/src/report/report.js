@@ -73,7 +73,7 @@
       xAxis: axis({ type: 'value', min: 0, splitNumber: narrow(element) ? 2 : 5, label: { formatter: short } }),
       yAxis: [
         axis({ type: 'category', data: names, inverse: true, label, z: 5, splitLine: { show: false } }),
-        axis({ type: 'category', data: cells.map(cell => number(cell.mean) + (cell.has_few_events ? '†' : '')), inverse: true, position: 'right', label: { color: theme.ink, fontWeight: 600, fontSize: 13, fontFamily: font() }, splitLine: { show: false } }),
+        axis({ type: 'category', data: cells.map(cell => number(cell.mean) + (cell.has_few_events ? '†' : '') + (cell.is_not_steady ? '‡' : '')), inverse: true, position: 'right', label: { color: theme.ink, fontWeight: 600, fontSize: 13, fontFamily: font() }, splitLine: { show: false } }),
       ],
       series,
     });

@@ -118,7 +118,7 @@ fn table(view: &View) -> Vec<String> {
 fn row(view: &View, cell: &CellView) -> [String; 8] {
     let latency =
         |pick: fn(&Quantiles) -> Option<f64>| format::optional(cell.latency.as_ref().and_then(pick));
-    let throughput = cell.throughput.as_ref().map(|throughput| throughput.marked(cell.has_few_events));
+    let throughput = cell.throughput.as_ref().map(|throughput| throughput.marked(cell));
     let ratio = match &cell.ratio {
         Some(ratio) => terse(ratio, cell.verdict.as_ref()),
         None if view.baseline.as_deref() == Some(&cell.name) => "1".to_owned(),

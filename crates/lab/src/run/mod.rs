@@ -55,6 +55,8 @@ pub struct Options {
     pub resume: Resume,
     /// Begins only when no other run is active on this machine.
     pub wait: bool,
+    /// Disturbed trials are not repeated.
+    pub keep_disturbed: bool,
     /// This binary. The load generator is one of its sub-commands.
     pub program: PathBuf,
 }
@@ -98,13 +100,13 @@ pub fn run(scenario: &Scenario, plan: &Plan, options: &Options, interrupt: &Inte
     let mut data_sets = DataSets::open(&options.directory)?;
 
     let mut so_far = Records { header: header.clone(), trials: kept, notes: Vec::new() };
-    let mut order = Order::new(plan, scenario.run.until, &so_far);
-    let mut left = order.next(&so_far);
+    let mut order = Order::new(plan, scenario.run.until, !options.keep_disturbed, &so_far);
+    let to_come = order.still_left(&so_far);
     let kept_count = so_far.trials.len();
     let mut progress =
-        Progress::new(kept_count + left.len(), kept_count, plan.estimate.per_trial, plan.estimate.load);
-    introduce(scenario, plan, kept_count, left.len(), records.path(), &progress);
-    let (other_runs, publisher) = announce(scenario, left.len(), records.path(), &mut progress);
+        Progress::new(kept_count + to_come.len(), kept_count, plan.estimate.per_trial, plan.estimate.load);
+    introduce(scenario, plan, kept_count, to_come.len(), records.path(), &progress);
+    let (other_runs, publisher) = announce(scenario, to_come.len(), records.path(), &mut progress);
     drop(turn);
 
     let pilot_scenario = pilot::scenario(scenario);
@@ -123,13 +125,14 @@ pub fn run(scenario: &Scenario, plan: &Plan, options: &Options, interrupt: &Inte
     };
     let mut pilots = kept_pilots(&so_far.trials);
     if let DilationRule::AsNeeded { at_most } = scenario.run.dilation {
-        for cell in cells_of(plan, &left).filter(|cell| !pilots.contains_key(&cell.name)).collect_vec() {
+        for cell in cells_of(plan, &to_come).filter(|cell| !pilots.contains_key(&cell.name)).collect_vec() {
             let laboratory = laboratory(&pilot_scenario, cell, Dilation::NONE);
             let steps = pilot::steps(laboratory, at_most, scenario.run.seed, &mut data_sets, &mut progress)?;
             pilots.insert(cell.name.clone(), steps);
         }
     }
     let dilations = pilot::dilations(&pilots, scenario.run.dilation.most());
+    let mut left = order.next(&so_far);
     while !left.is_empty() {
         for planned in &left {
             let cell = &plan.cells[planned.cell_index];
@@ -140,11 +143,14 @@ pub fn run(scenario: &Scenario, plan: &Plan, options: &Options, interrupt: &Inte
             trial.pilot = pilots.get(&cell.name).cloned().unwrap_or_default();
             records.append(&trial)?;
             progress.trial_finished(&line(&trial));
+            if let Some(words) = repeated(&trial, &so_far).filter(|_| !options.keep_disturbed) {
+                progress.say(&words);
+            }
             so_far.trials.push(trial);
         }
         left = order.next(&so_far);
         let further = if left.is_empty() { None } else { order.trials_left(&so_far) };
-        progress.expect(further.map_or(left.len() as u64, u64::from));
+        progress.expect(further.map_or_else(|| order.still_left(&so_far).len() as u64, u64::from));
     }
     publisher.end();
     let trials_failed = so_far.trials.iter().filter(|trial| trial.error.is_some()).count();
@@ -155,6 +161,16 @@ pub fn run(scenario: &Scenario, plan: &Plan, options: &Options, interrupt: &Inte
         trials_total: so_far.trials.len(),
         trials_failed,
     })
+}
+
+/// Says that a trial is to be repeated. `None` for one that nothing disturbed, and for a repetition.
+fn repeated(trial: &Trial, so_far: &Records) -> Option<String> {
+    let is_same = |other: &Trial| (&other.cell, other.trial) == (&trial.cell, trial.trial);
+    let reason = trial.disturbance().filter(|_| !so_far.trials.iter().any(is_same))?;
+    Some(format!(
+        "{}, trial {} was disturbed by the host ({reason}) and is repeated once",
+        trial.cell, trial.trial
+    ))
 }
 
 /// The cells of these trials, each once.

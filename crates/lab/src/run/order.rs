@@ -1,16 +1,18 @@
 //! Which trials come next. With `trials` they are those of the plan. With `until` the trials so far decide,
 //! block by block, so that a run that goes on after an interruption takes the same way.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
 use crate::record::{Trial, Until};
-use crate::report::{Group, Records, groups};
+use crate::report::{Group, Records, failure, groups};
 use crate::scenario::plan::{Plan, PlannedTrial, block};
 
 pub(super) struct Order<'a> {
     plan: &'a Plan,
     until: Option<Until>,
+    /// Disturbed trials are repeated.
+    repeats: bool,
     seed: u64,
     began: Instant,
     /// Time of the trials of earlier runs.
@@ -21,14 +23,56 @@ pub(super) struct Order<'a> {
 
 impl<'a> Order<'a> {
     /// Begins the time of `until`.
-    pub(super) fn new(plan: &'a Plan, until: Option<Until>, kept: &Records) -> Order<'a> {
+    pub(super) fn new(plan: &'a Plan, until: Option<Until>, repeats: bool, kept: &Records) -> Order<'a> {
         let kept_s = kept.trials.iter().map(Trial::real_s).sum();
         let seed = kept.header.scenario.seed;
-        Order { plan, until, seed, began: Instant::now(), kept_s, block: 1 }
+        Order { plan, until, repeats, seed, began: Instant::now(), kept_s, block: 1 }
     }
 
-    /// The trials to run before the next look at the records; none at the end.
+    /// The trials to run before the next look at the records; none at the end. A block is looked at when it is
+    /// done, because trials that the host disturbed are repeated beside the others of their block.
     pub(super) fn next(&mut self, records: &Records) -> Vec<PlannedTrial> {
+        let left = self.of_rule(records);
+        let repeats = self.repeats(records, left.first());
+        if !repeats.is_empty() {
+            return repeats;
+        }
+        let block = left.first().map(|planned| planned.block);
+        left.into_iter().take_while(|planned| Some(planned.block) == block).collect()
+    }
+
+    /// All trials that are known to be left.
+    pub(super) fn still_left(&mut self, records: &Records) -> Vec<PlannedTrial> {
+        let left = self.of_rule(records);
+        let repeats = self.repeats(records, left.first());
+        repeats.into_iter().chain(left).collect()
+    }
+
+    /// Disturbed trials that were not repeated, of blocks that are done.
+    fn repeats(&self, records: &Records, next: Option<&PlannedTrial>) -> Vec<PlannedTrial> {
+        let cell_index = |name: &str| self.plan.cells.iter().position(|cell| cell.name == name);
+        let mut attempts: BTreeMap<(u32, usize), Vec<&Trial>> = BTreeMap::new();
+        for trial in &records.trials {
+            let Some(index) = cell_index(&trial.cell) else { continue };
+            attempts.entry((trial.trial, index)).or_default().push(trial);
+        }
+        let is_done = |number: u32| self.repeats && next.is_none_or(|next| number < next.block);
+        let disturbed = attempts.iter().filter(|((number, _), trials)| {
+            is_done(*number)
+                && trials.len() == 1
+                && failure(trials[0]).is_none()
+                && trials[0].disturbance().is_some()
+        });
+        let planned = disturbed.filter_map(|((number, index), trials)| {
+            let cost_s = trials[0].real_s();
+            let is_in_time = self.until.is_none_or(|until| self.spent_s(records) + cost_s <= until.at_most_s);
+            let of_block = block(self.plan.cells.len(), *number, self.seed).into_iter();
+            of_block.filter(|_| is_in_time).find(|planned| planned.cell_index == *index)
+        });
+        planned.collect()
+    }
+
+    fn of_rule(&mut self, records: &Records) -> Vec<PlannedTrial> {
         let done: BTreeSet<(&str, u32)> =
             records.trials.iter().map(|trial| (trial.cell.as_str(), trial.trial)).collect();
         let is_left = |planned: &PlannedTrial| {
@@ -97,6 +141,7 @@ impl<'a> Order<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::Warning;
     use crate::report::precision_tests::{UNTIL, add, records};
     use crate::scenario::plan::Estimate;
     use std::time::Duration;
@@ -113,7 +158,7 @@ mod tests {
     /// Runs until the end or so many looks; returns the cell and block of each trial.
     fn go(records: &mut Records, until: Until, noise: &[&[f64]], looks: usize) -> Vec<(usize, u32)> {
         let plan = plan(records);
-        let mut order = Order::new(&plan, Some(until), records);
+        let mut order = Order::new(&plan, Some(until), true, records);
         let mut run = Vec::new();
         for _ in 0..looks {
             let left = order.next(records);
@@ -155,6 +200,27 @@ mod tests {
         assert_eq!(rest[0], lost);
         run.extend(rest);
         assert_eq!(run, expect);
+    }
+
+    #[test]
+    fn a_disturbed_trial_is_repeated_once_and_beside_its_block() {
+        for until in [None, Some(UNTIL)] {
+            let mut parts = records(2);
+            parts.header.scenario.until = until;
+            let trials = (1..=3).flat_map(|number| block(2, number, parts.header.scenario.seed)).collect();
+            let plan = Plan { trials, ..plan(&parts) };
+            let mut order = Order::new(&plan, until, true, &parts);
+            let mut run = Vec::new();
+            while run.len() < 9 {
+                let Some(planned) = order.next(&parts).first().copied() else { break };
+                add(&mut parts, planned.cell_index, planned.block, Some(100.0));
+                // The host disturbs every trial of the second block.
+                let disturbed = (planned.block == 2).then_some(Warning::Stolen { share: 0.2 });
+                parts.trials.last_mut().unwrap().warnings = disturbed.into_iter().collect();
+                run.push(planned.block);
+            }
+            assert_eq!(run[..8], [1, 1, 2, 2, 2, 2, 3, 3], "{until:?}");
+        }
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! The phases of a trial: timed, displayed, and with a check for signals in between.
 
+mod settle;
+
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -33,6 +35,8 @@ pub(super) struct Phases<'a> {
     other_runs: &'a OtherRuns,
     publisher: &'a Publisher,
     pub(super) load: LoadFacts,
+    /// [`crate::record::MachineActivity::timer_tail_us`].
+    pub(super) timer_tail_us: Option<f64>,
     /// Real until the trial's storage is there.
     pub(super) time: TrialTime,
     spent_s: BTreeMap<String, f64>,
@@ -55,6 +59,7 @@ impl<'a> Phases<'a> {
             other_runs,
             publisher,
             load: LoadFacts::default(),
+            timer_tail_us: None,
             time: TrialTime::real(),
             spent_s: BTreeMap::new(),
             current: None,
@@ -109,15 +114,11 @@ impl<'a> Phases<'a> {
         replicas: &mut Replicas<'_>,
         running: &mut dyn Running,
     ) -> Result<Window> {
-        let (interrupt, clock) = (self.interrupt, &self.time.clock);
-        let (server_id, client_id) = (running.process_id(), client.process_id());
-        let telemetry = running.telemetry();
-        let mut look = || -> Result<Sample> {
-            interrupt.kill_on_signal(server_id, || {
-                let mut sample = Sample::take(mounts, running, client_id, clock)?;
-                replicas.look(&mut sample)?;
-                Ok(sample)
-            })
+        let (telemetry, client_id, dilation) =
+            (running.telemetry(), client.process_id(), self.time.clock.dilation);
+        let mut look = || {
+            let sample = sample(self.interrupt, &self.time, mounts, replicas, running)?;
+            Ok::<Sample, anyhow::Error>(sample.with_client(client_id, dilation))
         };
         // Runs that ended before the window are no matter.
         self.other_runs.take_seen();
@@ -151,11 +152,13 @@ impl<'a> Phases<'a> {
             first,
             last,
             layout: layout.clone(),
+            settling: None,
             replicas: Vec::new(),
             telemetry,
             durability: Durability::default(),
+            timer_tail_us: self.timer_tail_us,
             cpu_count: provenance::cpu_count(),
-            dilation: clock.dilation,
+            dilation: self.time.clock.dilation,
         })
     }
 
@@ -183,6 +186,21 @@ impl<'a> Phases<'a> {
             self.progress.say(&other_run(&run));
         }
     }
+}
+
+/// A sample of the trial. A signal meanwhile ends the server, which could keep it waiting.
+fn sample(
+    interrupt: &Interrupt,
+    time: &TrialTime,
+    mounts: &mut Mounts,
+    replicas: &mut Replicas<'_>,
+    running: &mut dyn Running,
+) -> Result<Sample> {
+    interrupt.kill_on_signal(running.process_id(), || {
+        let mut sample = Sample::take(mounts, running, &time.clock)?;
+        replicas.look(&mut sample)?;
+        Ok(sample)
+    })
 }
 
 /// The warning on the screen.

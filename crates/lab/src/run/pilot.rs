@@ -15,9 +15,9 @@ use super::trial::Laboratory;
 use crate::host::progress::Progress;
 use crate::host::provenance;
 use crate::record::{PilotStep, Trial, Warning};
-use crate::scenario::Scenario;
 use crate::scenario::dilation::DilationRule;
 use crate::scenario::plan::PlannedTrial;
+use crate::scenario::{Scenario, Settle};
 
 /// Cores that are busier limit the cell.
 const BUSY: f64 = 0.70;
@@ -37,7 +37,7 @@ pub(super) type Pilots = BTreeMap<String, Vec<PilotStep>>;
 /// The scenario of the pilots.
 pub(super) fn scenario(scenario: &Scenario) -> Scenario {
     let mut short = scenario.clone();
-    short.run.settle = short.run.settle.min(SETTLE);
+    short.run.settle = Settle::For(short.run.settle.most().min(SETTLE));
     short.run.measure = short.run.measure.min(MEASURE);
     short.run.dilation = DilationRule::default();
     short

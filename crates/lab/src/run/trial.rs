@@ -21,10 +21,10 @@ use crate::host::progress::Progress;
 use crate::host::provenance;
 use crate::host::trial_time::TrialTime;
 use crate::observe::measurement;
-use crate::record::{Cell, Check, FileClass, Measurement, Provenance, StartState, Trial, Warning};
+use crate::record::{Cell, Check, FileClass, Measurement, Provenance, Settling, StartState, Trial, Warning};
 use crate::run::client::ClientProcess;
-use crate::scenario::Scenario;
 use crate::scenario::plan::PlannedTrial;
+use crate::scenario::{Scenario, Settle};
 use crate::server::replication::ReplicationSpec;
 use crate::server::telemetry::Durability;
 use crate::server::{FOREIGN_TOOLS, Running, Server};
@@ -37,6 +37,10 @@ use spindle_base::text::causes;
 /// For a server with little data; see [`patience::for_data`].
 const STOP_PATIENCE: Duration = Duration::from_secs(300);
 const VERIFY_PATIENCE: Duration = Duration::from_secs(600);
+
+/// How long the host is looked at alone, and the latency of the device that is pretended meanwhile.
+const HOST_ALONE_TIME: Duration = Duration::from_millis(100);
+const HOST_ALONE_DELAY: Duration = Duration::from_micros(200);
 
 /// Seeds of neighbouring mounts differ by one, and those of a pool's devices by 2^16.
 const SEED_STEP: u64 = 1 << 32;
@@ -143,6 +147,7 @@ impl Laboratory<'_> {
         phases.progress.trial_started();
 
         phases.enter("restore")?;
+        phases.timer_tail_us = timer_tail_us();
         // Not earlier: the server must not see a time before that of its own files.
         phases.time = TrialTime::start(self.dilation, self.work_directory)?;
         let mount_count = self.layouts().map(|layout| layout.mounts.len()).sum();
@@ -280,7 +285,7 @@ impl Attempt<'_, '_> {
         let client_id = client.process_id();
         interrupt.kill_on_signal(client_id, || client.wait_ready(READY_PATIENCE))?;
 
-        self.warm_up(&mut client)?;
+        let settling = self.warm_up(&mut client, running)?;
         if let Some(probe) = probe {
             interrupt.kill_on_signal(server_id, || probe.end())?;
         }
@@ -289,6 +294,7 @@ impl Attempt<'_, '_> {
         let (run, layout) = (&scenario.run, laboratory.layout());
         let mut window = self.phases.measure(&mut client, run, layout, mounts, replicas, running)?;
         window.durability = durability;
+        window.settling = settling;
         mounts.check()?;
         replicas.check()?;
 
@@ -323,8 +329,9 @@ impl Attempt<'_, '_> {
         })
     }
 
-    /// Returns once the timing is on and the load is the one to be measured.
-    fn warm_up(&mut self, client: &mut ClientProcess) -> Result<()> {
+    /// Returns once the timing is on and the load is the one to be measured, or the time to wait for that is
+    /// over.
+    fn warm_up(&mut self, client: &mut ClientProcess, running: &mut dyn Running) -> Result<Option<Settling>> {
         let run = &self.laboratory.scenario.run;
         self.phases.enter("warm-up")?;
         let is_fast = run.start == StartState::WarmFast;
@@ -338,7 +345,16 @@ impl Attempt<'_, '_> {
             self.replicas.write_back()?;
         }
         self.set_timing(true)?;
-        self.phases.watch(client, run.settle)
+        match run.settle {
+            Settle::For(duration) => self.phases.watch(client, duration).map(|()| None),
+            Settle::UntilSteady { until_steady_at_most } => {
+                let layout = self.laboratory.layout();
+                let (mounts, replicas) = (&mut self.mounts, &mut self.replicas);
+                let settling =
+                    self.phases.settle(client, until_steady_at_most, layout, mounts, replicas, running);
+                settling.map(Some)
+            }
+        }
     }
 
     /// Runs the workload's checks on the server and on every replica. A failed check is an error.
@@ -358,6 +374,12 @@ impl Attempt<'_, '_> {
             Ok(checks)
         })
     }
+}
+
+/// What the host alone adds to timed answers, before the trial has a process that could disturb them.
+fn timer_tail_us() -> Option<f64> {
+    let tail = spindle_mount::bare_tail(HOST_ALONE_DELAY, HOST_ALONE_TIME).ok()?;
+    Some(tail.as_secs_f64() * 1e6)
 }
 
 /// The number of terminals, if they do nothing but wait for answers.

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use spindle_base::units::format_duration_ns;
 
 use super::dilation::DilationRule;
-use super::{Scenario, ServerSpec, content_hash};
+use super::{Scenario, ServerSpec, Settle, content_hash};
 use crate::record::{ExperimentHead, spelling};
 use crate::server::Source;
 
@@ -42,7 +42,10 @@ fn run(scenario: &Scenario) -> Value {
     let mut head = json!({
         "start": spelling(&run.start),
         "warm_up": duration(run.warm_up),
-        "settle": duration(run.settle),
+        "settle": match run.settle {
+            Settle::For(time) => duration(time),
+            until_steady => until_steady.words(),
+        },
         "measure": if run.once { "once".to_owned() } else { duration(run.measure) },
     });
     if let Some(enough) = run.enough {

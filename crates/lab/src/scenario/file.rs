@@ -12,7 +12,7 @@ use spindle_load::WorkloadSpec;
 
 use super::Matrix;
 use super::form::schema;
-use super::procedure::{dilation, until};
+use super::procedure::{dilation, settle, until};
 use crate::record::{FileClass, PublishedTag, ReplicationMode, StartState, WaitPoint};
 use crate::stack::StackTable;
 use crate::stack::layout::Layout;
@@ -172,13 +172,17 @@ pub(super) struct RunTable {
     /// State of the server's memory at the start of the measured window. Unless given, `warm`, or `cold` for
     /// fixed work.
     pub start: Option<StartState>,
-    /// Load before the measured window. Unless given, the workload's own, or the length of the window.
+    /// Load before the measured window. Unless given, the workload's own, or the length of the window; none
+    /// before a `warm` start that settles.
     #[schemars(example = "30 s")]
     pub warm_up: Option<DurationText>,
-    /// Load on the emulated storage between a `warm-fast` warm-up and the measured window. Unless given,
-    /// none.
+    /// Load on the emulated storage between the warm-up and the measured window: a time after a `warm-fast`
+    /// warm-up, or `until steady`. Unless given, none.
     #[schemars(example = "10 s")]
-    pub settle: Option<DurationText>,
+    pub settle: Option<settle::Written>,
+    /// With `settle = "until steady"`, the window begins after so long, steady or not. Unless given, 5 min.
+    #[schemars(example = "10 min")]
+    pub settle_at_most: Option<DurationText>,
     /// Length of the measured window, or `once` for fixed work.
     #[schemars(example = "30 s")]
     pub measure: Measure,

@@ -34,6 +34,7 @@ pub use fit::fill;
 pub use matrix::Matrix;
 pub use procedure::dilation;
 use procedure::dilation::DilationRule;
+pub use procedure::settle::Settle;
 use spindle_base::Mistake;
 pub use spindle_base::hash::content_hash;
 
@@ -92,7 +93,7 @@ pub struct RunSettings {
     pub until: Option<Until>,
     pub start: StartState,
     pub warm_up: Duration,
-    pub settle: Duration,
+    pub settle: Settle,
     /// For fixed work, its time limit.
     pub measure: Duration,
     /// Transactions with which a window ends early.

@@ -1,6 +1,7 @@
 //! The procedure of a run: the table `[run]`, and the workloads that it suits.
 
 pub mod dilation;
+pub(super) mod settle;
 pub(super) mod until;
 
 use std::time::Duration;
@@ -13,7 +14,7 @@ use spindle_stats::looks::FEWEST_PAIRS;
 
 use super::file::{DurationText, Measure, ScenarioFile};
 use super::{RunSettings, Scenario};
-use crate::record::{StartState, spelling};
+use crate::record::StartState;
 
 const DURATION_MAX: Duration = Duration::from_secs(24 * 3600);
 /// In a shorter window any workload has too few transactions for a meaningful result.
@@ -25,23 +26,6 @@ pub(super) fn settings(file: &ScenarioFile) -> Result<RunSettings, Mistake> {
     let run = &file.run;
     let once = run.measure == Measure::Once;
     let start = run.start.unwrap_or(if once { StartState::Cold } else { StartState::Warm });
-    let bounded = |key: &str, duration: Duration, shortest: Duration| {
-        if duration > DURATION_MAX || duration < shortest {
-            let (shortest, longest) = (text::duration(shortest), text::duration(DURATION_MAX));
-            let message =
-                format!("{} is out of range; it can be {shortest} to {longest}", text::duration(duration));
-            return Err(Mistake::at(format!("run.{key}"), message));
-        }
-        Ok(duration)
-    };
-    let optional = |key: &str, value: Option<DurationText>, allowed: bool| match value {
-        Some(_) if !allowed => {
-            let message = format!("has no meaning with start = \"{}\"; leave it out", spelling(&start));
-            Err(Mistake::at(format!("run.{key}"), message))
-        }
-        Some(value) => bounded(key, value.0, Duration::ZERO),
-        None => Ok(Duration::ZERO),
-    };
     let of_kits = || file.matrix.workload.iter().filter_map(|name| file.workloads[name].warm_up()).max();
     let (key, measure) = match (run.measure, run.at_most) {
         (Measure::For(_), Some(_)) if run.trials.is_some() => {
@@ -62,16 +46,23 @@ pub(super) fn settings(file: &ScenarioFile) -> Result<RunSettings, Mistake> {
     if let Some(DurationText(at_most)) = run.at_most {
         bounded("at_most", at_most, MEASURE_MIN)?;
     }
+    if run.warm_up.is_some() && start == StartState::Cold {
+        let message = "has no meaning with start = \"cold\"; leave it out";
+        return Err(Mistake::at("run.warm_up", message));
+    }
+    let settle = settle::rule(run, start)?;
     let warm_up = match run.warm_up {
-        None if start != StartState::Cold => Some(DurationText(of_kits().unwrap_or(measure))),
-        written => written,
+        Some(DurationText(warm_up)) => warm_up,
+        None if start == StartState::Cold => Duration::ZERO,
+        None if start == StartState::Warm && settle.is_until_steady() => Duration::ZERO,
+        None => of_kits().unwrap_or(measure),
     };
     Ok(RunSettings {
         trials: run.trials.unwrap_or(FEWEST_PAIRS),
         until: until::rule(run)?,
         start,
-        warm_up: optional("warm_up", warm_up, start != StartState::Cold)?,
-        settle: optional("settle", run.settle, start == StartState::WarmFast)?,
+        warm_up: bounded("warm_up", warm_up, Duration::ZERO)?,
+        settle,
         measure: bounded(key, measure, MEASURE_MIN)?,
         enough: run.enough,
         once,
@@ -79,6 +70,16 @@ pub(super) fn settings(file: &ScenarioFile) -> Result<RunSettings, Mistake> {
         a_a: false,
         seed: run.seed,
     })
+}
+
+fn bounded(key: &str, duration: Duration, shortest: Duration) -> Result<Duration, Mistake> {
+    if duration > DURATION_MAX || duration < shortest {
+        let (shortest, longest) = (text::duration(shortest), text::duration(DURATION_MAX));
+        let message =
+            format!("{} is out of range; it can be {shortest} to {longest}", text::duration(duration));
+        return Err(Mistake::at(format!("run.{key}"), message));
+    }
+    Ok(duration)
 }
 
 /// Checks that every workload of the matrix can be measured in this way.

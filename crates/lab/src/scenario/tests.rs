@@ -136,7 +136,7 @@ fn a_scenario_needs_only_the_keys_that_nobody_can_guess() {
     let run = scenario.run;
     assert_eq!(
         (run.start, run.warm_up, run.settle, run.seed),
-        (StartState::Warm, run.measure, Duration::ZERO, 1)
+        (StartState::Warm, run.measure, Settle::For(Duration::ZERO), 1)
     );
     let WorkloadSpec::Tpcc(spec) = &scenario.workloads["tpcc"] else { panic!("not TPC-C") };
     assert_eq!(spec.terminals, 8);
@@ -161,7 +161,7 @@ fn a_wrong_unit_is_told_with_the_right_ones() {
     check(
         "measure = \"30 s\"",
         "measure = \"30 sec\"",
-        "run.measure: `30 sec` is not a duration; write for example \"8.5 ms\" or \"30 s\" (ns, us, ms, s, min, h, d)",
+        "run.measure: `30 sec` is not a duration; write for example \"8.5 ms\" or \"30 s\" (ns, us, ms, s, min, h, d), or \"once\"",
     );
 }
 
@@ -409,6 +409,61 @@ fn a_name_that_cannot_be_a_file_name_is_refused() {
         "[stacks.hdd]",
         "[stacks.\"../hdd\"]",
         "stacks.\"../hdd\": a name has 1 to 40 letters, digits, `-`, `_` or `.`",
+    );
+}
+
+/// The good scenario, settling in this way.
+fn settling(start: &str, keys: &str) -> String {
+    changed(
+        "start = \"warm-fast\"\nwarm_up = \"10 s\"\nsettle = \"5 s\"\n",
+        &format!("start = \"{start}\"\n{keys}\n"),
+    )
+}
+
+#[test]
+fn a_settling_can_end_when_the_load_is_steady() {
+    let check = |start: &str, keys: &str, warm_up_s: u64, words: &str| {
+        let run = parsed(&settling(start, keys)).run;
+        assert_eq!(
+            (run.warm_up.as_secs(), run.settle.words().as_str()),
+            (warm_up_s, words),
+            "{start}, {keys}"
+        );
+    };
+    check("warm-fast", "settle = \"5 s\"", 30, "5 s");
+    check("warm-fast", "settle = \"until steady\"", 30, "until steady, at most 5 min");
+    check("warm", "settle = \"until steady\"\nsettle_at_most = \"1 min\"", 0, "until steady, at most 1 min");
+    check("warm", "settle = \"until steady\"\nwarm_up = \"8 s\"", 8, "until steady, at most 5 min");
+    let hash = |keys: &str| parsed(&settling("warm", keys)).hash();
+    let longer = hash("settle = \"until steady\"\nsettle_at_most = \"6 min\"");
+    assert_ne!(hash("settle = \"until steady\""), longer);
+}
+
+#[track_caller]
+fn check_settling(start: &str, keys: &str, expect: &str) {
+    let mistake = Scenario::parse("test", &settling(start, keys), &BOUNDS).unwrap_err();
+    assert_eq!(mistake.to_string(), expect);
+}
+
+#[test]
+fn a_settling_without_a_meaning_is_refused() {
+    let steady = "settle = \"until steady\"";
+    check_settling("cold", steady, "run.settle: has no meaning with start = \"cold\"; leave it out");
+    check_settling(
+        "warm-fast",
+        &format!("{steady}\nsettle_at_most = \"59 s\""),
+        "run.settle_at_most: 59 s is out of range; it can be 1 min to 24 h",
+    );
+    check_settling(
+        "warm-fast",
+        "settle = \"5 s\"\nsettle_at_most = \"2 min\"",
+        "run.settle_at_most: has no meaning unless settle = \"until steady\"; leave it out",
+    );
+    check_settling(
+        "warm-fast",
+        "settle = \"until it is steady\"",
+        "run.settle: `until it is steady` is not a duration; write for example \"8.5 ms\" or \"30 s\" (ns, us, ms, s, min, \
+         h, d), or \"until steady\"",
     );
 }
 

@@ -10,12 +10,26 @@ use spindle_load::{Endpoint, Target};
 
 use super::instance::{Instance, Running};
 use super::settings::{Refusal, Settings};
+use super::telemetry::{Chart, Line, Telemetry};
 use super::verbs::{Kind, Server};
 use crate::record::FileClass;
 
 /// The setting `fail = "start"` makes a server that never starts: what a failed trial looks like is tested
 /// with it.
 const FAIL: &str = "fail";
+
+/// With the setting `backlog = "grows"` it never gets to write what is waiting: a load that never settles is
+/// tested with it.
+const BACKLOG: &str = "backlog";
+
+#[derive(Debug)]
+struct MockTelemetry;
+
+impl Telemetry for MockTelemetry {
+    fn charts(&self) -> &'static [Chart] {
+        const { &[Chart { title: "Backlog", lines: &[Line::backlog(BACKLOG, &[BACKLOG])] }] }
+    }
+}
 
 pub(super) static KIND: Kind = Kind {
     is_default: true,
@@ -88,6 +102,14 @@ impl Running for RunningMock {
 
     fn counters(&mut self) -> Result<BTreeMap<String, f64>> {
         self.questions += 1.0;
-        Ok(BTreeMap::from([("Questions".to_owned(), self.questions)]))
+        let mut counters = BTreeMap::from([("Questions".to_owned(), self.questions)]);
+        if self.settings.get(BACKLOG).is_some_and(|backlog| backlog == "grows") {
+            counters.insert(BACKLOG.to_owned(), self.questions);
+        }
+        Ok(counters)
+    }
+
+    fn telemetry(&self) -> &'static dyn Telemetry {
+        &MockTelemetry
     }
 }

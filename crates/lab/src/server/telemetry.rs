@@ -42,6 +42,8 @@ pub struct Chart {
 pub struct Line {
     /// Name in the record. It ends with its unit ([`crate::record::SeriesUnit`]), and the rest is its label.
     pub name: &'static str,
+    /// A level of what is still to be written. While it moves, the storage's load is not steady.
+    pub is_backlog: bool,
     value: Value,
 }
 
@@ -59,11 +61,20 @@ enum Value {
 
 impl Line {
     pub(crate) const fn rate(name: &'static str, readings: &'static [&'static str]) -> Line {
-        Line { name, value: Value::Rate(readings) }
+        Line { name, is_backlog: false, value: Value::Rate(readings) }
     }
 
     pub(crate) const fn level(name: &'static str, readings: &'static [&'static str]) -> Line {
-        Line { name, value: Value::Level(readings) }
+        Line { name, is_backlog: false, value: Value::Level(readings) }
+    }
+
+    pub(super) const fn backlog(name: &'static str, readings: &'static [&'static str]) -> Line {
+        Line { name, is_backlog: true, value: Value::Level(readings) }
+    }
+
+    /// A line of which the values come from elsewhere.
+    pub(crate) const fn elsewhere(name: &'static str) -> Line {
+        Line::level(name, &[])
     }
 
     pub(super) const fn hits(
@@ -71,7 +82,7 @@ impl Line {
         misses: &'static str,
         requests: &'static [&'static str],
     ) -> Line {
-        Line { name, value: Value::Hits { misses, requests } }
+        Line { name, is_backlog: false, value: Value::Hits { misses, requests } }
     }
 
     /// The value between two samples; `None` where the readings for it are missing.

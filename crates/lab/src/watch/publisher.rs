@@ -183,6 +183,7 @@ impl WindowFeed<'_> {
         }
         let duration_s = (last.at - first.at).as_secs_f64();
         let window = Window {
+            timer_tail_us: None,
             // The stopwatch of the commits is read at the end, and until then estimated.
             summary: Summary {
                 duration_s,
@@ -194,6 +195,7 @@ impl WindowFeed<'_> {
             seconds: Vec::new(),
             first: first.clone(),
             last: last.clone(),
+            settling: None,
             layout: self.layout.clone(),
             replicas: Vec::new(),
             telemetry: self.telemetry,

@@ -17,7 +17,7 @@ use super::follow::{Followed, News, choose, parse};
 use super::line::{last_words, line};
 use super::*;
 use crate::host::other_runs::RunHead;
-use crate::observe::Sample;
+use crate::observe::{MachineSample, Sample};
 use crate::record::{Bottleneck, BottleneckKind, FileClass, Series, StorageSeries};
 use crate::server::{endpoint, telemetry_of};
 use crate::stack::layout::Layout;
@@ -63,6 +63,7 @@ pub(super) fn example(seconds: usize) -> State {
             p95_ms: wave(seconds + 5, 45.0),
             p99_ms: wave(seconds + 5, 88.0),
             cpu_busy: wave(seconds, 0.3),
+            machine: BTreeMap::new(),
             server: BTreeMap::from([
                 ("checkpoint_age_bytes".to_owned(), wave(seconds, 45e6)),
                 ("dirty_pages".to_owned(), wave(seconds, 1200.0)),
@@ -301,11 +302,12 @@ fn sample(second: u64, counters: usize) -> Sample {
     Sample {
         at: Duration::from_secs(second),
         cpu: CpuTimes { busy: 100 * second, total: 200 * second, ..CpuTimes::default() },
+        machine: MachineSample::default(),
         server_cpu_s: 0.25 * f64::from(crate::host::provenance::cpu_count()) * second as f64,
         emulator_cpu_s: 0.0,
         mounts: vec![mount.clone(), mount],
         counters: known.into_iter().chain(others).collect(),
-        machine: BTreeMap::new(),
+        readings: BTreeMap::new(),
         binlog_bytes: None,
         replicas: Vec::new(),
     }

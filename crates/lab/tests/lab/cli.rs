@@ -381,6 +381,7 @@ fn help_of_run() {
           --fresh               Delete the records of earlier runs in the output directory
           --wait                Begin when no other run is active on this machine. By default both go
                                 on, and their records say so
+          --keep-disturbed      Do not repeat trials that the host disturbed, such as by other programs
           --a-a                 Run the first cell twice instead of the matrix: two names for one
                                 storage, which a comparison should not tell apart
       -h, --help                Print help

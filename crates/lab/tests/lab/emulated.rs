@@ -19,7 +19,7 @@ fn two_disks() -> String {
     scenario(&[
         ("[stacks.card]\nprofile = \"iodrive-160\"\nsize = \"1 GiB\"\n", disks),
         ("stack = [\"card\"]", "stack = [\"hdd\", \"card\"]"),
-        ("settle = \"100 ms\"\nmeasure = \"3 s\"", "settle = \"1 s\"\nmeasure = \"4 s\""),
+        ("settle = \"100 ms\"\nmeasure = \"3 s\"", "settle = \"1 s\"\nmeasure = \"8 s\""),
     ])
 }
 

@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::emulated_support::{Bench, queue_attribute, tool};
 use crate::{in_check_all, skip};
@@ -19,10 +20,13 @@ fn up(bench: &Bench, table: &str, snapshot: Option<&Path>) -> Disk {
     bring_up(bench, &stack, snapshot)
 }
 
+/// Tests run beside each other.
+static NUMBER: AtomicU32 = AtomicU32::new(0);
+
 /// With the timing off.
 fn bring_up(bench: &Bench, stack: &StackSpec, snapshot: Option<&Path>) -> Disk {
     let wishes = Wishes {
-        name: format!("layout-test-{}", std::process::id()),
+        name: format!("layout-test-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed)),
         seed: 1,
         dilation: Dilation::NONE,
         mount_at: None,
@@ -35,20 +39,6 @@ fn bring_up(bench: &Bench, stack: &StackSpec, snapshot: Option<&Path>) -> Disk {
     Disk::up(Path::new(env!("CARGO_BIN_EXE_spindle")), &options).unwrap()
 }
 
-/// One after the other, because the disk has one name.
-#[test]
-fn file_systems_are_made_and_mounted_as_asked() {
-    let Some(bench) = in_check_all(Bench::new) else { return };
-    xfs_knows_the_stripes_that_it_was_made_for(&bench);
-    xfs_is_told_of_stripes_when_it_is_mounted(&bench);
-    ext4_knows_stripes_and_does_without_barriers(&bench);
-    ext4_commits_less_often_on_a_disk_that_is_dilated_later(&bench);
-    the_page_cache_is_held_back_in_dilated_time(&bench);
-    btrfs_starts_from_one_snapshot_again_and_again(&bench);
-    a_snapshot_has_what_another_mount_namespace_kept_from_being_written(&bench);
-    loop_devices_are_given_back_as_they_were(&bench);
-}
-
 fn mounted_with(disk: &Disk) -> String {
     tool(
         "findmnt",
@@ -56,7 +46,10 @@ fn mounted_with(disk: &Disk) -> String {
     )
 }
 
-fn xfs_knows_the_stripes_that_it_was_made_for(bench: &Bench) {
+#[test]
+fn xfs_knows_the_stripes_that_it_was_made_for() {
+    let Some(bench) = in_check_all(Bench::new) else { return };
+    let bench = &bench;
     let disk = up(bench, "mkfs_options = [\"-d\", \"su=64k,sw=4\"]\nmount_options = [\"inode64\"]", None);
     let information = tool("xfs_info", &[disk.mount.as_ref().unwrap().to_str().unwrap()]);
     // In blocks of 4 KiB.
@@ -65,7 +58,10 @@ fn xfs_knows_the_stripes_that_it_was_made_for(bench: &Bench) {
     disk.down().unwrap();
 }
 
-fn xfs_is_told_of_stripes_when_it_is_mounted(bench: &Bench) {
+#[test]
+fn xfs_is_told_of_stripes_when_it_is_mounted() {
+    let Some(bench) = in_check_all(Bench::new) else { return };
+    let bench = &bench;
     let disk = up(bench, "mount_options = [\"sunit=128\", \"swidth=512\"]", None);
     // In sectors.
     assert!(mounted_with(&disk).contains("sunit=128,swidth=512"), "{}", mounted_with(&disk));
@@ -73,7 +69,10 @@ fn xfs_is_told_of_stripes_when_it_is_mounted(bench: &Bench) {
     disk.down().unwrap();
 }
 
-fn ext4_knows_stripes_and_does_without_barriers(bench: &Bench) {
+#[test]
+fn ext4_knows_stripes_and_does_without_barriers() {
+    let Some(bench) = in_check_all(Bench::new) else { return };
+    let bench = &bench;
     let table = "file_system = \"ext4\"\nmkfs_options = [\"-E\", \"stride=16,stripe_width=64\"]\nmount_options = [\"nobarrier\"]";
     let disk = up(bench, table, None);
     let information = tool("dumpe2fs", &["-h", disk.device.to_str().unwrap()]);
@@ -85,7 +84,10 @@ fn ext4_knows_stripes_and_does_without_barriers(bench: &Bench) {
     disk.down().unwrap();
 }
 
-fn ext4_commits_less_often_on_a_disk_that_is_dilated_later(bench: &Bench) {
+#[test]
+fn ext4_commits_less_often_on_a_disk_that_is_dilated_later() {
+    let Some(bench) = in_check_all(Bench::new) else { return };
+    let bench = &bench;
     let mut disk = up(bench, "file_system = \"ext4\"\nmount_options = [\"commit=7\"]", None);
     disk.set_timing(true).unwrap();
     fs::write(disk.mount.as_ref().unwrap().join("file"), "not synced").unwrap();
@@ -100,19 +102,27 @@ fn ext4_commits_less_often_on_a_disk_that_is_dilated_later(bench: &Bench) {
 }
 
 /// The kernel's default for an SSD is 2 ms. A kernel without this throttle has no such attribute.
-fn the_page_cache_is_held_back_in_dilated_time(bench: &Bench) {
+#[test]
+fn the_page_cache_is_held_back_in_dilated_time() {
+    let Some(bench) = in_check_all(Bench::new) else { return };
+    let bench = &bench;
     let mut disk = up(bench, "", None);
     let throttle = queue_attribute(&disk.device, "wbt_lat_usec");
     for (k, us) in [(1.0, "2000\n"), (4.0, "8000\n")] {
         disk.set_dilation(Dilation::new(k).unwrap()).unwrap();
-        assert!(!throttle.exists() || fs::read_to_string(&throttle).unwrap() == us);
+        if throttle.exists() {
+            assert_eq!(fs::read_to_string(&throttle).unwrap(), us, "dilation {k}");
+        }
     }
     disk.down().unwrap();
 }
 
 /// Another mount namespace has a copy of our mount. While the copy is there, unmounting ours writes nothing
 /// back.
-fn a_snapshot_has_what_another_mount_namespace_kept_from_being_written(bench: &Bench) {
+#[test]
+fn a_snapshot_has_what_another_mount_namespace_kept_from_being_written() {
+    let Some(bench) = in_check_all(Bench::new) else { return };
+    let bench = &bench;
     let snapshot = bench.path("shared");
     let mut disk = up(bench, "", None);
     let mut other = Command::new("unshare");
@@ -129,7 +139,10 @@ fn a_snapshot_has_what_another_mount_namespace_kept_from_being_written(bench: &B
 }
 
 /// The iodrive needs no FLUSH, and the kernel is told so. The next user of its loop device may need one.
-fn loop_devices_are_given_back_as_they_were(bench: &Bench) {
+#[test]
+fn loop_devices_are_given_back_as_they_were() {
+    let Some(bench) = in_check_all(Bench::new) else { return };
+    let bench = &bench;
     let file =
         StackFile::parse("stack", "[stacks.disk]\nprofile = \"iodrive-160\"\nsize = \"1 GiB\"\n").unwrap();
     let disk = bring_up(bench, &file.resolve("stack", "disk").unwrap(), None);
@@ -141,7 +154,10 @@ fn loop_devices_are_given_back_as_they_were(bench: &Bench) {
     assert!(taken_again || after == "write back\n", "{after}");
 }
 
-fn btrfs_starts_from_one_snapshot_again_and_again(bench: &Bench) {
+#[test]
+fn btrfs_starts_from_one_snapshot_again_and_again() {
+    let Some(bench) = in_check_all(Bench::new) else { return };
+    let bench = &bench;
     if Command::new("mkfs.btrfs").arg("--version").output().is_err() {
         skip::<()>("no mkfs.btrfs");
         return;

@@ -6,9 +6,9 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::emulated_support::{self, kill};
-use crate::wait_until;
+use crate::{in_check_all, wait_until};
 use rustix::process::{Pid, Signal};
-use spindle_lab::record::{Header, Trial};
+use spindle_lab::record::{Header, Trial, Warning};
 use spindle_lab::report;
 
 /// The bench of a scenario, with a directory for the files that its run must remove.
@@ -150,6 +150,47 @@ fn a_window_with_enough_transactions_ends_with_its_second() {
         assert!(measurement.latency.count >= 100, "{}", measurement.latency.count);
         assert!(measurement.duration_s < 60.0, "{} s", measurement.duration_s);
     }
+}
+
+#[test]
+fn a_settling_ends_when_the_load_is_steady_and_a_trial_that_never_is_says_so() {
+    // The rule needs a minute.
+    let Some(servers) = in_check_all(|| Some([GOOD[0], ("filling", "backlog = \"grows\"")])) else { return };
+    let text = scenario(1, &servers, "1 s")
+        .replace("settle = \"10 ms\"", "settle = \"until steady\"\nsettle_at_most = \"80 s\"")
+        // A busy machine serves them too, so that the load is level.
+        .replace("latency_us = 500", "latency_us = 500\nrate = 200")
+        .replace("[\"a\", \"b\"]", "[\"a\"]");
+    let bench = Bench::new(&text);
+    bench.run(&[], 0);
+    for trial in bench.read().1 {
+        let settling = trial.measurement.unwrap().settling.unwrap();
+        let names: Vec<&str> = settling.series.keys().map(String::as_str).collect();
+        let moving: Vec<&Warning> =
+            trial.warnings.iter().filter(|warning| warning.is_of_steadiness()).collect();
+        if trial.cell == "a/good" {
+            assert_eq!(names, ["transactions_per_s", "written_kib_per_transaction"]);
+            assert!((59.0..80.0).contains(&settling.needed_s), "{settling:?}");
+            assert!(settling.is_steady && moving.is_empty(), "{moving:?}");
+        } else {
+            assert_eq!(names, ["backlog", "transactions_per_s", "written_kib_per_transaction"]);
+            assert_eq!((settling.needed_s, settling.is_steady), (80.0, false));
+            let [Warning::NotSteady { never_settled: Some(never), .. }] = moving[..] else {
+                panic!("{:?}", trial.warnings)
+            };
+            assert!(never.moving.contains(&"backlog".to_owned()), "{never:?}");
+        }
+        let seconds = settling.series["transactions_per_s"].len();
+        assert!((59..=81).contains(&seconds), "{seconds} s");
+    }
+    let output = bench.command(&["report", "results", "--format", "csv"]).output().unwrap();
+    let csv = String::from_utf8(output.stdout).unwrap();
+    assert!(csv.contains(",settled,,0,backlog") && csv.contains(",settled,,1,"), "{csv}");
+    let marked: Vec<&str> = csv.lines().filter(|line| line.contains(",result,")).collect();
+    assert!(
+        marked.iter().all(|line| line.ends_with(",not steady") == line.contains("a/filling")),
+        "{marked:?}"
+    );
 }
 
 #[test]

@@ -35,7 +35,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-use crate::record::{Bottleneck, BottleneckKind, CPU_BUSY, CPU_OWN, Warning};
+use crate::record::{Bottleneck, BottleneckKind, CPU_BUSY, CPU_OWN, NeverSettled, Warning};
 pub use evidence::{CommitEstimate, Evidence, RedoEvidence};
 
 pub const CLIENT_BUSY: f64 = 0.80;
@@ -44,9 +44,6 @@ pub const WAIT_SHARE: f64 = 0.30;
 
 /// A smaller share of the requests' time is invisible in a mean latency.
 const LATE_SHARE: f64 = 0.02;
-/// Change of throughput over the window, as a share of its mean, that is visible in the chart. A change
-/// smaller than the noise of the throughput is never reported.
-const DRIFT: f64 = 0.15;
 /// A queue this long at the end of a window is more than a momentary delay.
 const BEHIND_S: f64 = 0.5;
 /// Reads of the host's disk per request to the emulated one.
@@ -129,6 +126,8 @@ pub struct Symptoms {
     /// For an open loop: lateness of the transactions' starts at the end.
     pub behind_s: f64,
     pub transactions_per_s: Vec<f64>,
+    /// The load before the window had not become steady in its time.
+    pub never_settled: Option<NeverSettled>,
 }
 
 pub fn warnings(evidence: &Evidence, symptoms: &Symptoms) -> Vec<Warning> {
@@ -155,10 +154,10 @@ pub fn warnings(evidence: &Evidence, symptoms: &Symptoms) -> Vec<Warning> {
     if symptoms.behind_s >= BEHIND_S {
         warnings.push(Warning::BehindSchedule { behind_s: symptoms.behind_s });
     }
-    if let Some(drift) =
-        spindle_stats::drift(&symptoms.transactions_per_s).filter(|drift| drift.exceeds(DRIFT))
-    {
-        warnings.push(Warning::NotSteady { drift: drift.relative });
+    let drift = spindle_stats::trend(&symptoms.transactions_per_s).map(|drift| drift.relative);
+    if drift.is_some() || symptoms.never_settled.is_some() {
+        let never_settled = symptoms.never_settled.clone();
+        warnings.push(Warning::NotSteady { drift: drift.unwrap_or(0.0), never_settled });
     }
     if symptoms.failed_transactions > 0 {
         let all = symptoms.transactions + symptoms.failed_transactions;

@@ -245,7 +245,10 @@ fn a_trend_causes_a_warning_and_noise_does_not() {
         ..emulated()
     };
     let found = warnings(&idle(), &rising);
-    assert!(matches!(found[..], [Warning::NotSteady { drift }] if drift > 0.3), "{found:?}");
+    assert!(
+        matches!(found[..], [Warning::NotSteady { drift, never_settled: None }] if drift > 0.3),
+        "{found:?}"
+    );
     let noisy = (0..30).map(|second| if second % 3 == 0 { 180.0 } else { 60.0 }).collect();
     check_warnings(&idle(), &Symptoms { transactions_per_s: noisy, ..emulated() }, &[]);
 }

@@ -2,8 +2,8 @@
 
 use super::{Window, commits, ratio, replicas, storage};
 use crate::observe::bottleneck::{Evidence, RedoEvidence, Symptoms};
-use crate::record::FileClass;
 use crate::record::{CpuSummary, EmulatorSummary, HostView, MountView, Series};
+use crate::record::{FileClass, NeverSettled};
 use crate::server::telemetry::Counters;
 use crate::stack::layout::Layout;
 
@@ -59,6 +59,7 @@ pub(super) fn symptoms(window: &Window, series: &Series, emulators: &[&EmulatorS
         failed_transactions: window.summary.kinds.iter().map(|kind| kind.failed).sum(),
         behind_s: window.summary.behind_s.unwrap_or(0.0),
         transactions_per_s: if has_trend { Vec::new() } else { series.transactions_per_s.clone() },
+        never_settled: window.settling.as_ref().and_then(NeverSettled::of),
     }
 }
 

@@ -4,6 +4,7 @@
 
 mod commits;
 mod evidence;
+mod machine;
 mod replicas;
 mod series;
 mod storage;
@@ -18,10 +19,11 @@ use spindle_base::dilation::Dilation;
 use spindle_base::histogram;
 use spindle_load::{Second, Summary};
 
-use crate::observe::{Sample, bottleneck, machine};
+use crate::observe::machine::SAMPLING;
+use crate::observe::{Sample, bottleneck};
 use crate::record::{
     Bottleneck, Check, CpuSummary, EmulatorSummary, HostView, Latency, Measurement, MountView,
-    PerTransaction, TransactionSummary, Warning,
+    PerTransaction, Settling, TransactionSummary, Warning,
 };
 use crate::server::telemetry::{Durability, Readings, Rounds, Telemetry};
 use crate::stack::layout::Layout;
@@ -38,6 +40,8 @@ pub struct Window {
     pub first: Sample,
     /// Sample at the end of the window, also when the window was shorter than a second.
     pub last: Sample,
+    /// What the settling before the window found; `None` if it had a fixed time.
+    pub settling: Option<Settling>,
     /// Describes the mounts of the samples.
     pub layout: Layout,
     /// In the order of the samples' replicas.
@@ -45,6 +49,8 @@ pub struct Window {
     /// Interprets the samples' counters.
     pub telemetry: &'static dyn Telemetry,
     pub durability: Durability,
+    /// [`crate::record::MachineActivity::timer_tail_us`].
+    pub timer_tail_us: Option<f64>,
     pub cpu_count: u32,
     /// Of the times above, which are all dilated.
     pub dilation: Dilation,
@@ -87,6 +93,8 @@ pub fn measurement(window: &Window, verification: Vec<Check>) -> Result<(Measure
     let emulators: Vec<&EmulatorSummary> = mounts.iter().chain(of_replicas).flat_map(emulators).collect();
     let symptoms = evidence::symptoms(window, &series, &emulators);
     let mut warnings = bottleneck::warnings(&evidence, &symptoms);
+    let machine = machine::activity(window);
+    warnings.extend(Warning::of_host(machine.cpu_steal, machine.timer_tail_us));
     if window.durability.uses_page_cache && !window.dilation.is_none() {
         warnings.push(Warning::WritebackInRealTime);
     }
@@ -100,9 +108,11 @@ pub fn measurement(window: &Window, verification: Vec<Check>) -> Result<(Measure
         transactions,
         latency: latency(&all, histogram::encode(&all)),
         series,
+        settling: window.settling.clone(),
         per_transaction,
         mounts,
         cpu,
+        machine: Some(machine),
         bottleneck: bottleneck::verdict(&evidence),
         replication,
         flushed_at_commit: window.durability.flushed_logs.clone(),
@@ -150,12 +160,12 @@ fn cpu(window: &Window) -> CpuSummary {
         server_s: last.server_cpu_s - first.server_cpu_s,
         client_s: window.summary.client_cpu_s,
         emulator_s: last.emulator_cpu_s - first.emulator_cpu_s,
-        sampling_s: spent_on(machine::SAMPLING, first, last),
+        sampling_s: spent_on(SAMPLING, first, last),
     }
 }
 
 fn spent_on(reading: &str, first: &Sample, last: &Sample) -> Option<f64> {
-    Some(last.machine.get(reading)? - first.machine.get(reading)?)
+    Some(last.readings.get(reading)? - first.readings.get(reading)?)
 }
 
 fn ratio(part: f64, whole: f64) -> f64 {

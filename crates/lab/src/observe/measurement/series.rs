@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use spindle_load::Second;
 
-use super::Window;
+use super::{Window, machine as activity};
 use crate::observe::{Sample, machine};
 use crate::record::{ChartHead, Series};
 use crate::report::rounded;
@@ -19,7 +19,7 @@ pub(super) fn series(window: &Window) -> Series {
     for (second, sample) in &window.seconds {
         push(&mut series, window.telemetry, second, [earlier, sample]);
         let elapsed_s = elapsed_s([earlier, sample]);
-        push_lines(&mut series.machine, &machine::CHARTS, [&earlier.machine, &sample.machine], elapsed_s);
+        push_lines(&mut series.machine, &machine::CHARTS, [&earlier.readings, &sample.readings], elapsed_s);
         earlier = sample;
     }
     let length = series.transactions_per_s.len();
@@ -51,6 +51,9 @@ pub fn push(series: &mut Series, telemetry: &dyn Telemetry, second: &Second, bet
     let [earlier, sample] = between;
     push_of_clients(series, second);
     series.cpu_busy.push(sample.cpu.busy_since(earlier.cpu));
+    for (name, value) in activity::second(between) {
+        series.machine.entry(name.to_owned()).or_default().push(value);
+    }
     let counters = [&earlier.counters, &sample.counters];
     push_lines(&mut series.server, telemetry.charts(), counters, elapsed_s(between));
 }

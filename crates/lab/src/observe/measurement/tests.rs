@@ -6,11 +6,12 @@ use spindle_load::{KindSummary, Metric};
 use spindle_mount::{Floor, FloorCost, OperationStatistics, Statistics};
 
 use super::*;
+use crate::observe::MachineSample;
 use crate::record::{BottleneckKind, FileClass, HostSeries, OperationSeries};
 use crate::server::endpoint;
 use crate::server::telemetry_of;
 use crate::volume::sample::{BlockCounters, MountSample};
-use spindle_base::proc::CpuTimes;
+use spindle_base::proc::{CpuTimes, Pressure};
 
 /// Of a server that answers in this protocol.
 fn protocol(url: &str) -> &'static dyn Telemetry {
@@ -35,7 +36,18 @@ fn lateness(replies: u64) -> String {
 fn sample(start: Duration, second: u64) -> Sample {
     Sample {
         at: start + Duration::from_secs(second),
-        cpu: CpuTimes { busy: 100 * second, total: 200 * second, ..CpuTimes::default() },
+        cpu: CpuTimes {
+            busy: 100 * second,
+            total: 200 * second,
+            user: 60 * second,
+            system: 30 * second,
+            stolen: 4 * second,
+            ..CpuTimes::default()
+        },
+        machine: MachineSample {
+            pressure: Some(Pressure { io_some_us: 250_000 * second, ..Pressure::default() }),
+            memory_available_bytes: (100 - second) << 20,
+        },
         server_cpu_s: 0.5 * second as f64,
         emulator_cpu_s: 0.1 * second as f64,
         mounts: vec![mount_sample(second, 1)],
@@ -45,7 +57,7 @@ fn sample(start: Duration, second: u64) -> Sample {
             ("Innodb_row_lock_time".to_owned(), 10.0 * second as f64),
             ("Uptime_never_moves".to_owned(), 3.0),
         ]),
-        machine: BTreeMap::from([("server_s".to_owned(), 0.5 * second as f64)]),
+        readings: BTreeMap::from([("server_s".to_owned(), 0.5 * second as f64)]),
         binlog_bytes: None,
         replicas: Vec::new(),
     }
@@ -106,6 +118,7 @@ fn window(seconds: u64) -> Window {
         ..KindSummary::default()
     };
     Window {
+        timer_tail_us: Some(120.0),
         summary: Summary {
             duration_s: seconds as f64,
             metric: Metric::rate("transactions per second", 20.0),
@@ -132,6 +145,7 @@ fn window(seconds: u64) -> Window {
             .collect(),
         first: sample(start, 0),
         last: sample(start, seconds),
+        settling: None,
         layout: Layout::plain("disk", "disk"),
         replicas: Vec::new(),
         telemetry: protocol("mysql://root@localhost"),
@@ -160,12 +174,23 @@ fn every_series_has_one_value_per_second() {
         [
             ("History list length", "history_list".to_owned()),
             ("Pages read in the foreground", "buffer_pool_reads_per_s".to_owned()),
+            ("Processor time, share of all cores", "cpu_user cpu_system cpu_iowait cpu_steal".to_owned()),
             ("Cores in use, by process", "server_cores".to_owned()),
+            (
+                "Time in which a task waited (PSI)",
+                "pressure_cpu_some pressure_io_some pressure_memory_some".to_owned()
+            ),
+            ("Memory available to programs", "memory_available_bytes".to_owned()),
         ],
         "lines without readings are left out"
     );
     assert_eq!(measurement.mounts[0].series.read_iops, vec![100.0; 10]);
     assert_eq!(measurement.series.cpu_busy, vec![0.5; 10]);
+    assert_eq!(measurement.series.machine["cpu_steal"], vec![0.02; 10]);
+    let machine = measurement.machine.unwrap();
+    assert_eq!((machine.cpu_user, machine.cpu_system, machine.cpu_steal), (0.3, 0.15, 0.02));
+    assert_eq!((machine.pressure_io_some, machine.timer_tail_us), (Some(0.25), Some(120.0)));
+    assert_eq!(machine.memory_available_bytes, 90 << 20);
     assert_eq!(measurement.mounts[0].series.queue_depth, vec![0.68; 10]);
     assert_eq!(measurement.series.server["buffer_pool_reads_per_s"], vec![90.0; 10]);
     assert_eq!(measurement.series.server["history_list"], vec![7.0; 10]);

@@ -39,6 +39,10 @@ const SUFFIXES: [(&str, SeriesUnit); 6] = [
 impl SeriesUnit {
     /// The unit of a series, and its name without it: `checkpoint age` of `checkpoint_age_bytes`.
     pub fn split(name: &str) -> (String, SeriesUnit) {
+        // Shares whose names say of what.
+        if name.starts_with("cpu_") || name.starts_with("pressure_") {
+            return (name.replace('_', " "), SeriesUnit::Share);
+        }
         let found = SUFFIXES.iter().find_map(|(suffix, unit)| Some((name.strip_suffix(suffix)?, *unit)));
         let (words, unit) = found.unwrap_or((name, SeriesUnit::Count));
         (words.replace('_', " "), unit)
@@ -66,6 +70,7 @@ mod tests {
         };
         check("checkpoint_age_bytes", "checkpoint age", SeriesUnit::Bytes);
         check("flash_write_mb_per_s", "flash write", SeriesUnit::MegabytesPerSecond);
+        check("cpu_user", "cpu user", SeriesUnit::Share);
         check("log_waits_per_s", "log waits", SeriesUnit::PerSecond);
         check("history_list", "history list", SeriesUnit::Count);
     }

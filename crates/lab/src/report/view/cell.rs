@@ -15,7 +15,8 @@ use super::{
     storage::{StorageView, storages},
 };
 use crate::record::{
-    Cell, CpuSummary, Difference, EmulatorSummary, Measurement, Metric, PerTransaction, Trial, Warning,
+    Cell, CpuSummary, Difference, EmulatorSummary, MachineActivity, Measurement, Metric, PerTransaction,
+    Trial, Warning,
 };
 use crate::report::verdict::{Bound, Verdict};
 use crate::report::{Records, format};
@@ -45,6 +46,9 @@ pub struct CellView {
     pub failed_count: usize,
     /// Whether a trial's metric counts too few events.
     pub has_few_events: bool,
+    /// Whether the load of a trial never settled, or throughput drifted in half of the trials. A drift in one
+    /// trial of many is often chance.
+    pub is_not_steady: bool,
     /// The parameters in which its storage differs from the baseline's, where the two are of one kind.
     pub differences: Vec<Difference>,
     pub trials: Vec<TrialView>,
@@ -63,6 +67,8 @@ pub struct CellView {
     /// Means over the trials.
     pub per_transaction: Option<PerTransaction>,
     pub cpu: Option<CpuSummary>,
+    /// `None` in earlier records.
+    pub machine: Option<MachineActivity>,
     /// Of the mount with the data.
     pub emulator: Option<EmulatorSummary>,
     /// One entry per mount, the data's first.
@@ -116,14 +122,16 @@ pub struct TrialView {
     pub highest_per_s: Option<f64>,
     /// Standard deviation of the per-second values, as a share of their mean.
     pub variation: Option<f64>,
+    /// Whether its load never settled or its throughput drifted.
+    pub is_not_steady: bool,
     pub drift: Option<f64>,
     pub drift_noise: Option<f64>,
 }
 
 impl Throughput {
-    /// The mean, marked if it is of too few events.
-    pub fn marked(&self, has_few_events: bool) -> String {
-        let mark = if has_few_events { "†" } else { "" };
+    /// The mean, with the marks of its cell.
+    pub fn marked(&self, cell: &CellView) -> String {
+        let mark = format::mark(cell.has_few_events, cell.is_not_steady);
         format!("{}{mark}", format::number(self.mean))
     }
 }
@@ -154,11 +162,28 @@ pub(crate) fn failure(trial: &Trial) -> Option<String> {
     Some(format!("Verification failed: {}: {}", check.name, check.detail))
 }
 
-/// The measured trials of a cell, by number. For a repeated trial, the last run counts.
+/// The measured trials of a cell that count, by number. For a repeated trial, the last run counts, unless the
+/// host disturbed it.
 pub(crate) fn measured<'a>(records: &'a Records, cell: &str) -> Vec<(&'a Trial, &'a Measurement)> {
     let trials = records.trials.iter().filter(|trial| trial.cell == cell && failure(trial).is_none());
-    let measured = trials.filter_map(|trial| Some((trial.trial, (trial, trial.measurement.as_ref()?))));
-    measured.collect::<BTreeMap<_, _>>().into_values().collect()
+    let mut counted = BTreeMap::<u32, (&Trial, &Measurement)>::new();
+    for (trial, measurement) in trials.filter_map(|trial| Some((trial, trial.measurement.as_ref()?))) {
+        if counted.get(&trial.trial).is_none_or(|(earlier, _)| trial.replaces(earlier)) {
+            counted.insert(trial.trial, (trial, measurement));
+        }
+    }
+    counted.into_values().collect()
+}
+
+/// The measured trials of a cell that do not count, because another one of the same number does.
+pub(crate) fn set_aside<'a>(records: &'a Records, cell: &str) -> Vec<(&'a Trial, &'a Measurement)> {
+    let counted = measured(records, cell);
+    let is_counted = |trial: &Trial| counted.iter().any(|(other, _)| std::ptr::eq(*other, trial));
+    let trials = records.trials.iter().filter(|trial| trial.cell == cell && failure(trial).is_none());
+    trials
+        .filter(|trial| !is_counted(trial))
+        .filter_map(|trial| Some((trial, trial.measurement.as_ref()?)))
+        .collect()
 }
 
 pub(crate) fn samples(records: &Records, cell: &str) -> Vec<Sample> {
@@ -225,6 +250,7 @@ impl CellView {
             has_few_events: trials
                 .iter()
                 .any(|(trial, _)| trial.warnings.iter().any(Warning::is_of_few_events)),
+            is_not_steady: is_not_steady(&trials),
             differences: Vec::new(),
             throughput: throughput(&measurements),
             latency: merged(measurements.iter().map(|measurement| &measurement.latency)),
@@ -238,12 +264,21 @@ impl CellView {
             transactions: transactions(&measurements),
             per_transaction: average(measurements.iter().map(|measurement| &measurement.per_transaction)),
             cpu: average(measurements.iter().map(|measurement| &measurement.cpu)),
+            machine: average(measurements.iter().filter_map(|measurement| measurement.machine.as_ref())),
             emulator: average(emulators.filter_map(|mount| mount.emulator.as_ref())),
             storages: storages(&records.header, cell, &measurements),
             replication: super::replication::summary(&records.header, cell, &measurements),
             trials: trials.iter().map(|(trial, measurement)| trial_view(trial, measurement)).collect(),
         }
     }
+}
+
+fn is_not_steady(trials: &[(&Trial, &Measurement)]) -> bool {
+    let warnings = || trials.iter().flat_map(|(trial, _)| &trial.warnings);
+    let has_never_settled =
+        |warning: &Warning| matches!(warning, Warning::NotSteady { never_settled: Some(_), .. });
+    let moving = warnings().filter(|warning| warning.is_of_steadiness()).count();
+    warnings().any(has_never_settled) || moving > 0 && 2 * moving >= trials.len()
 }
 
 fn throughput(measurements: &[&Measurement]) -> Option<Throughput> {
@@ -274,6 +309,7 @@ fn trial_view(trial: &Trial, measurement: &Measurement) -> TrialView {
         variation: mean_per_s
             .filter(|mean| *mean > 0.0)
             .and_then(|mean| Some(standard_deviation(seconds)? / mean)),
+        is_not_steady: trial.warnings.iter().any(Warning::is_of_steadiness),
         drift: drift.map(|drift| drift.relative),
         drift_noise: drift.map(|drift| drift.relative_noise),
     }

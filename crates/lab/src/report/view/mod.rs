@@ -19,7 +19,7 @@ mod warnings;
 pub(crate) use self::bottleneck::bottleneck_name;
 use self::cell::Failure;
 pub use self::cell::{CellView, Range, Ratio};
-pub(crate) use self::cell::{failure, measured, metric, samples, warning_names};
+pub(crate) use self::cell::{failure, measured, metric, samples, set_aside, warning_names};
 use self::charts::Charts;
 pub(crate) use self::charts::rounded;
 pub(super) use self::latency::PROBABILITIES;
@@ -32,7 +32,7 @@ use self::verdict::VerdictView;
 use self::warnings::WarningView;
 use super::diskstats::DiskStats;
 use super::verdict::{CellOf, Judged, WITHIN, judge};
-use super::{Records, dilation, format, precision};
+use super::{Records, dilation, disturbed, format, precision};
 use crate::host::summary::Section;
 use crate::record::{Header, StartState, Warning};
 use spindle_base::text::plural;
@@ -170,15 +170,19 @@ fn subject(header: &Header) -> &'static str {
     if is_one { "storage" } else { "cell" }
 }
 
-/// The reasons for `†` and `-` in the tables, and for a ratio that contradicts the means.
+/// The reasons for `†`, `‡` and `-` in the tables, and for a ratio that contradicts the means.
 fn footnotes(cells: &[CellView], baseline_mean: Option<f64>) -> Vec<String> {
     let few = cells.iter().any(|cell| cell.has_few_events);
     let few = few.then(|| {
         "† From too few transactions: see the warning, which names the window that is needed.".to_owned()
     });
+    let moving = cells.iter().any(|cell| cell.is_not_steady);
+    let moving = moving.then(|| {
+        "‡ The load was not steady: see the warning, which says what was still changing.".to_owned()
+    });
     let latencies = cells.iter().filter_map(|cell| cell.latency.as_ref());
     let contrary = contrary(cells, baseline_mean.unwrap_or_default());
-    few.into_iter().chain(contrary).chain(latency::footnote(latencies)).collect()
+    few.into_iter().chain(moving).chain(contrary).chain(latency::footnote(latencies)).collect()
 }
 
 /// Cells whose ratio says more than one where the means say less, or the reverse.
@@ -230,6 +234,7 @@ fn notes(records: &Records, cells: &[CellView]) -> Vec<String> {
     let mut notes = records.notes.clone();
     notes.extend(dilation::notes(records));
     notes.extend(precision::notes(records));
+    notes.extend(disturbed::notes(records));
     let of_machine = records.trials.iter().flat_map(|trial| &trial.warnings).filter(|it| it.is_of_machine());
     notes.extend(of_machine.map(Warning::sentence).unique());
     let planned = records.header.scenario.trials_per_cell as usize;

@@ -12,9 +12,11 @@ use serde_json::{Value, json};
 use spindle_stats::fewest_for_quantile;
 
 use super::bottleneck::bottleneck_name;
-use super::cell::{CellView, failure};
+use super::cell::{CellView, failure, set_aside};
 use super::latency::is_shown;
-use crate::record::{Cell, Measurement, MountHead, MountView, ReplicaView, SweptValue, Trial, Warning};
+use crate::record::{
+    Cell, Measurement, MountHead, MountView, ReplicaView, Settling, SweptValue, Trial, Warning,
+};
 use crate::report::{Records, format};
 
 /// Every row has a value for every column; `null` when there is none.
@@ -48,11 +50,13 @@ impl TrialTable {
     pub(super) fn new(records: &Records, cells: &[CellView], baseline: Option<&str>) -> TrialTable {
         let cell = |trial: &Trial| records.header.cells.iter().find(|cell| cell.name == trial.cell);
         let trials = records.trials.iter().filter_map(|trial| Some((trial, cell(trial)?)));
+        let set_aside =
+            records.header.cells.iter().flat_map(|cell| set_aside(records, &cell.name)).collect_vec();
+        let is_set_aside = |trial: &Trial| set_aside.iter().any(|(other, _)| std::ptr::eq(*other, trial));
         let rows = trials.flat_map(|(trial, cell)| {
             let head = head(records, trial, cell);
-            figures(trial, cell)
-                .into_iter()
-                .map(move |figure| head.iter().cloned().chain(figure.values()).collect())
+            let rows = if is_set_aside(trial) { set_aside_figures(trial) } else { figures(trial, cell) };
+            rows.into_iter().map(move |figure| head.iter().cloned().chain(figure.values()).collect())
         });
         let compared = cells.iter().zip(&records.header.cells).flat_map(|(view, cell)| {
             let head = head_of_cell(records, cell);
@@ -185,14 +189,26 @@ fn probability(field: &str) -> Option<f64> {
     field.split('_').find_map(|part| format!("0.{}", part.strip_prefix('p')?).parse().ok())
 }
 
+/// Of a trial that does not count, with names of their own, so that nobody averages them with those that do.
+fn set_aside_figures(trial: &Trial) -> Vec<Figure> {
+    let reason = trial.disturbance().unwrap_or_default();
+    let result = trial.measurement.iter().map(|measurement| result(trial, measurement));
+    let result = result.map(|figure| Figure { metric: "set_aside_result".to_owned(), ..figure });
+    let mark = Figure { text: reason, ..figure("trial_set_aside", 1.0) };
+    [mark].into_iter().chain(phases(trial)).chain(result).collect()
+}
+
+fn phases(trial: &Trial) -> impl Iterator<Item = Figure> {
+    trial.phases_s.iter().map(|(phase, seconds)| figure(&format!("phase_{phase}_s"), *seconds))
+}
+
 fn figures(trial: &Trial, cell: &Cell) -> Vec<Figure> {
     let failure = failure(trial);
     let mut figures = vec![Figure {
         text: failure.clone().unwrap_or_default(),
         ..figure("trial_failed", f64::from(u8::from(failure.is_some())))
     }];
-    figures
-        .extend(trial.phases_s.iter().map(|(phase, seconds)| figure(&format!("phase_{phase}_s"), *seconds)));
+    figures.extend(phases(trial));
     let swept = |value: &SweptValue| Figure {
         metric: format!("swept_{}", value.key),
         value: value.number,
@@ -202,7 +218,7 @@ fn figures(trial: &Trial, cell: &Cell) -> Vec<Figure> {
     figures.extend(cell.sweep.iter().map(swept));
     // A trial that failed its verification has a measurement, but it is excluded from calculations.
     if let Some(measurement) = trial.measurement.as_ref().filter(|_| failure.is_none()) {
-        figures.push(result(measurement));
+        figures.push(result(trial, measurement));
         figures.push(warnings(trial));
         figures.extend(of_measurement(measurement));
         figures.extend(of_transactions(measurement));
@@ -219,12 +235,13 @@ fn figures(trial: &Trial, cell: &Cell) -> Vec<Figure> {
 }
 
 /// The figure by which cells are compared. Its unit is the metric's name.
-fn result(measurement: &Measurement) -> Figure {
+fn result(trial: &Trial, measurement: &Measurement) -> Figure {
     let derived = Warning::derived(measurement);
-    let few = derived.iter().find(|warning| warning.is_of_few_events()).map(|few| few.name().to_owned());
+    let few = derived.iter().find(|warning| warning.is_of_few_events());
+    let moving = trial.warnings.iter().find(|warning| warning.is_of_steadiness());
     Figure {
         unit: measurement.metric.name.clone(),
-        text: few.unwrap_or_default(),
+        text: few.into_iter().chain(moving).map(Warning::name).join("; "),
         ..figure("result", measurement.metric.value)
     }
 }
@@ -237,11 +254,17 @@ fn warnings(trial: &Trial) -> Figure {
 fn of_measurement(measurement: &Measurement) -> Vec<Figure> {
     let mut figures =
         vec![figure("window_s", measurement.duration_s), figure("dilation", measurement.dilation.factor())];
+    if let Some(Settling { is_steady, needed_s, last_to_settle, .. }) = &measurement.settling {
+        let last = last_to_settle.join("; ");
+        figures.push(figure("settling_s", *needed_s));
+        figures.push(Figure { text: last, ..figure("settled", f64::from(u8::from(*is_steady))) });
+    }
     figures.extend(numbers("latency_", &measurement.latency, measurement.latency.count));
     figures.extend(numbers("per_transaction_", &measurement.per_transaction, 0));
     figures.extend(numbers("cpu_", &measurement.cpu, 0));
     figures.extend(of_series("server", &measurement.series.server));
     figures.extend(of_series("machine", &measurement.series.machine));
+    figures.extend(measurement.machine.iter().flat_map(|machine| numbers("machine_", machine, 0)));
     let bottleneck = &measurement.bottleneck;
     figures.push(Figure { value: None, text: bottleneck_name(bottleneck.kind), ..figure("bottleneck", 0.0) });
     let share = |(cause, share): (&String, &f64)| figure(&format!("{cause}_share"), *share);

@@ -91,9 +91,7 @@ fn value(property: &Value) -> String {
         (Some(least), Some(most)) => format!(", {least} to {most}"),
         _ => String::new(),
     };
-    let formats = std::iter::once(property).chain(property["anyOf"].as_array().into_iter().flatten());
-    let format =
-        formats.filter_map(|leaf| leaf["format"].as_str()).find(|name| matches!(*name, "duration" | "size"));
+    let format = format(property).filter(|name| matches!(*name, "duration" | "size"));
     let kind = match types(property).first().copied() {
         _ if format.is_some() => format.unwrap_or_default(),
         Some("string") if !words.is_empty() => return words.join(", "),
@@ -107,6 +105,12 @@ fn value(property: &Value) -> String {
     };
     let or_word = words.iter().map(|word| format!(" or {word}")).collect::<String>();
     format!("{kind}{bounds}{or_word}")
+}
+
+/// The format of the first alternative that has one.
+fn format(property: &Value) -> Option<&str> {
+    let alternatives = || property["anyOf"].as_array().into_iter().flatten();
+    property["format"].as_str().or_else(|| alternatives().find_map(format))
 }
 
 fn absent(property: &Value, is_optional: bool) -> String {

@@ -20,7 +20,7 @@ const CHARTS: [Chart; 9] = [
     Chart {
         title: "Checkpoint age and log capacity",
         lines: &[
-            Line::level("checkpoint_age_bytes", &[CHECKPOINT_AGE]),
+            Line::backlog("checkpoint_age_bytes", &[CHECKPOINT_AGE]),
             Line::level("log_capacity_bytes", &[LOG_CAPACITIES[0], LOG_CAPACITIES[1], LOG_FILES]),
         ],
     },
@@ -28,7 +28,7 @@ const CHARTS: [Chart; 9] = [
     Chart {
         title: "Pages in the buffer pool",
         lines: &[
-            Line::level("dirty_pages", &["Innodb_buffer_pool_pages_dirty"]),
+            Line::backlog("dirty_pages", &["Innodb_buffer_pool_pages_dirty"]),
             Line::level("old_pages", &[OLD_PAGES]),
         ],
     },

@@ -21,7 +21,7 @@ const LOG_FSYNCS: [&str; 2] = ["pg_stat_wal.wal_sync", "pg_stat_io.wal.fsyncs"];
 const CHARTS: [Chart; 8] = [
     Chart {
         title: "Write-ahead log since the last checkpoint, and max_wal_size",
-        lines: &[Line::level(CHECKPOINT_AGE, &[CHECKPOINT_AGE]), Line::level(LOG_LIMIT, &[LOG_LIMIT])],
+        lines: &[Line::backlog(CHECKPOINT_AGE, &[CHECKPOINT_AGE]), Line::level(LOG_LIMIT, &[LOG_LIMIT])],
     },
     Chart { title: "Dead rows", lines: &[Line::level(DEAD_ROWS, &[DEAD_ROWS])] },
     Chart { title: "Age of the oldest snapshot", lines: &[Line::level(SNAPSHOT_AGE, &[SNAPSHOT_AGE])] },

@@ -59,6 +59,7 @@ impl Bench {
             .env("SPINDLE_RUN_DIRECTORY", self.path("run"))
             // Tests beside each other disturb each other, and their records need not say so.
             .env("SPINDLE_LOCK_DIRECTORY", self.path("locks"))
+            .env("SPINDLE_KEEP_DISTURBED", "true")
             .env("TMPDIR", work.as_deref().unwrap_or(self.directory.path()))
             .stdin(Stdio::null());
         command

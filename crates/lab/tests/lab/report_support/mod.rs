@@ -286,6 +286,7 @@ fn measurement(shape: &Shape, machine: f64, seed: u64, seconds: usize) -> Measur
     };
     let data = MountView { emulator: Some(emulator), series: storage_series, ..MountView::default() };
     Measurement {
+        machine: None,
         duration_s: seconds as f64,
         dilation: Dilation::NONE,
         metric: Metric {
@@ -296,6 +297,7 @@ fn measurement(shape: &Shape, machine: f64, seed: u64, seconds: usize) -> Measur
         transactions,
         latency: latency(&all),
         series,
+        settling: None,
         replication: None,
         flushed_at_commit: None,
         mounts: vec![data],

@@ -51,6 +51,7 @@ struct CellCharts {
     values: Vec<f64>,
     mean: Option<f64>,
     has_few_events: bool,
+    is_not_steady: bool,
     interval: Option<(f64, f64)>,
     curve: Vec<(f64, f64)>,
     shares: Option<std::collections::BTreeMap<String, f64>>,
@@ -122,6 +123,7 @@ impl Charts {
                 values: cell.trials.iter().map(|trial| rounded(trial.value)).collect(),
                 mean: throughput.map(|throughput| throughput.mean),
                 has_few_events: cell.has_few_events,
+                is_not_steady: cell.is_not_steady,
                 interval: throughput.and_then(|t| t.interval).map(|interval| (interval.low, interval.high)),
                 curve: cell.latency.as_ref().map_or_else(Vec::new, |latency| {
                     latency.curve.iter().map(|(nines, ms)| (rounded(*nines), rounded(*ms))).collect()

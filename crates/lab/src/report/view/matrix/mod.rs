@@ -52,6 +52,7 @@ pub struct PointView {
     pub mean: Option<f64>,
     pub interval: Option<Range>,
     pub has_few_events: bool,
+    pub is_not_steady: bool,
     /// `peak`, `level` (not told from the peak), `knee`, `knee?` (it may be here).
     pub marks: Vec<&'static str>,
 }
@@ -181,6 +182,7 @@ fn point(cell: Option<&Cell>, views: &[CellView], marks: Vec<&'static str>) -> P
         mean: throughput.map(|throughput| throughput.mean),
         interval: throughput.and_then(|throughput| throughput.interval),
         has_few_events: view.is_some_and(|view| view.has_few_events),
+        is_not_steady: view.is_some_and(|view| view.is_not_steady),
         marks,
     }
 }

@@ -4,9 +4,9 @@ use itertools::Itertools as _;
 use serde::Serialize;
 
 use super::CellView;
+use crate::record::Cell;
 use crate::report::verdict::Word;
 use crate::report::view::judged;
-use crate::record::Cell;
 use crate::report::{Records, format};
 
 /// Fewer tests are a table that reads better cell by cell.
@@ -31,6 +31,7 @@ pub struct StudyRow {
 pub struct StudyCell {
     pub mean: f64,
     pub has_few_events: bool,
+    pub is_not_steady: bool,
     /// Against the first storage, as a share; `None` for that one, and where it has no figure.
     pub change: Option<f64>,
     /// Whether the change is shown, and not only measured.
@@ -84,6 +85,7 @@ fn study_cell(records: &Records, views: &[CellView], base: Option<&Cell>, cell: 
     Some(StudyCell {
         mean: view.throughput.as_ref()?.mean,
         has_few_events: view.has_few_events,
+        is_not_steady: view.is_not_steady,
         change,
         is_shown,
         change_text: change.map(|change| up_or_down(change, is_shown)),

@@ -1,0 +1,91 @@
+//! Which trials the host disturbed, and which of two trials of one number counts.
+
+use super::format;
+use super::view::{measured, set_aside};
+use crate::record::{Cell, Measurement, Trial};
+use crate::report::Records;
+
+/// A sentence for each repeated trial.
+pub(super) fn notes(records: &Records) -> Vec<String> {
+    let of_cell = |cell: &Cell| {
+        let aside = set_aside(records, &cell.name);
+        aside.into_iter().map(|aside| note(records, cell, aside)).collect::<Vec<_>>()
+    };
+    records.header.cells.iter().flat_map(of_cell).collect()
+}
+
+fn note(records: &Records, cell: &Cell, (trial, measurement): (&Trial, &Measurement)) -> String {
+    let title = format::the(&records.header.title(&cell.name));
+    let figure = |measurement: &Measurement| format::number(measurement.metric.value);
+    let counts = measured(records, &cell.name);
+    let Some((counts, with)) = counts.into_iter().find(|(other, _)| other.trial == trial.trial) else {
+        return String::new();
+    };
+    let (number, aside, figure) = (trial.trial, figure(measurement), figure(with));
+    match (trial.disturbance(), counts.disturbance()) {
+        (Some(reason), None) => format!(
+            "Trial {number} of {title} was disturbed by the host ({reason}) and repeated: the repetition counts ({figure}), \
+             the disturbed one ({aside}) does not."
+        ),
+        (Some(reason), Some(_)) => format!(
+            "Trial {number} of {title} was disturbed by the host and repeated, and so was the repetition ({reason}): the first \
+             one counts ({figure}), the repetition ({aside}) does not."
+        ),
+        _ => format!(
+            "Trial {number} of {title} is in the records twice: the last one counts ({figure}), the earlier one ({aside}) does \
+             not."
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Warning;
+    use crate::report::precision::tests::{add, records};
+    use crate::report::view::samples;
+
+    const OTHERS: Warning = Warning::OtherPrograms { share: 0.5, own: 0.3 };
+    const LATE: Warning = Warning::Late { p99_us: 900.0, share: 0.3 };
+
+    /// One cell, whose first trial has these figures and warnings in its attempts.
+    fn attempts(attempts: &[(f64, Option<Warning>)]) -> Records {
+        let mut records = records(1);
+        for (value, warning) in attempts {
+            add(&mut records, 0, 1, Some(*value));
+            records.trials.last_mut().unwrap().warnings = warning.iter().cloned().collect();
+        }
+        records
+    }
+
+    fn check(rows: &[(f64, Option<Warning>)], counts: f64, note: &str) {
+        let records = attempts(rows);
+        let values: Vec<f64> = samples(&records, "cell-0").iter().map(|sample| sample.value).collect();
+        assert_eq!((values, notes(&records).join(" ")), (vec![counts], note.to_owned()));
+    }
+
+    #[test]
+    fn the_repetition_of_a_disturbed_trial_counts() {
+        check(
+            &[(10.0, Some(OTHERS)), (20.0, None)],
+            20.0,
+            "Trial 1 of “disk 0” was disturbed by the host (other programs) and repeated: the repetition counts (20.0), the \
+             disturbed one (10.0) does not.",
+        );
+    }
+
+    #[test]
+    fn a_repetition_that_was_disturbed_as_well_does_not_count() {
+        check(
+            &[(10.0, Some(OTHERS)), (20.0, Some(OTHERS))],
+            10.0,
+            "Trial 1 of “disk 0” was disturbed by the host and repeated, and so was the repetition (other programs): the first \
+             one counts (10.0), the repetition (20.0) does not.",
+        );
+    }
+
+    #[test]
+    fn an_emulator_that_is_late_by_its_own_load_is_no_disturbance() {
+        check(&[(10.0, Some(LATE))], 10.0, "");
+    }
+}
