@@ -269,6 +269,27 @@ fn memory_field(name: &str) -> u64 {
         .map_or(0, |kib| kib << 10)
 }
 
+/// Page cache that is yet to be written, and the part that is under way to its storage (`/proc/meminfo`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PageCache {
+    pub dirty_bytes: u64,
+    pub writeback_bytes: u64,
+}
+
+impl PageCache {
+    pub fn read() -> PageCache {
+        PageCache::parse(&read("meminfo"))
+    }
+
+    fn parse(text: &str) -> PageCache {
+        let bytes = |key: &str| {
+            let kib = field(text, key, ':').and_then(|text| text.split_whitespace().next()?.parse().ok());
+            kib.map_or(0, |kib: u64| kib << 10)
+        };
+        PageCache { dirty_bytes: bytes("Dirty"), writeback_bytes: bytes("Writeback") }
+    }
+}
+
 /// The kernel's release, as `uname -r` prints it.
 pub fn kernel() -> String {
     read("sys/kernel/osrelease").trim().to_owned()
@@ -312,6 +333,13 @@ mod tests {
         let text = "some avg10=0.00 avg60=1.20 avg300=0.30 total=1234\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=56\n";
         assert_eq!((stalled_us(text, "some"), stalled_us(text, "full")), (Some(1234), Some(56)));
         assert_eq!(stalled_us("", "some"), None);
+    }
+
+    #[test]
+    fn what_is_not_yet_written_is_where_the_kernel_puts_it() {
+        let text = "MemAvailable:   40 kB\nDirty: 3 kB\nWriteback: 2 kB\nWritebackTmp: 9 kB\n";
+        let expect = PageCache { dirty_bytes: 3 << 10, writeback_bytes: 2 << 10 };
+        assert_eq!(PageCache::parse(text), expect);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! those of the processor too: an emulated core is k times as fast.
 
 pub mod bottleneck;
+pub mod machine;
 pub mod measurement;
 pub mod settling;
 
@@ -16,6 +17,7 @@ use spindle_base::dilation::{Clock, Dilation};
 use spindle_base::histogram::decode;
 use spindle_base::proc::{self, CpuTimes, Pressure, ThreadCpu, family_cpu_s, family_threads};
 
+use self::machine::{Drives, Processes};
 use crate::server::Running;
 use crate::server::replication::Position;
 use crate::volume::mounts::Mounts;
@@ -39,6 +41,8 @@ pub struct Sample {
     /// In the order of the layout, with the data's first.
     pub mounts: Vec<MountSample>,
     pub counters: BTreeMap<String, f64>,
+    /// Of [`machine::readings`].
+    pub readings: BTreeMap<String, f64>,
     /// Bytes of binary log written by the server; `None` for a server without replicas.
     pub binlog_bytes: Option<u64>,
     /// In the order of the scenario.
@@ -94,18 +98,31 @@ impl Sample {
     /// Takes a sample without replicas.
     pub fn take(mounts: &mut Mounts, server: &mut dyn Running, clock: &Clock) -> Result<Sample> {
         let dilation = clock.dilation;
+        let cpu = CpuTimes::read().context("/proc/stat is not as proc(5) says")?;
+        let server_cpu_s = dilation.dilated_s(family_cpu_s(server.process_id()));
+        let emulator_cpu_s = dilation.dilated_s(mounts.emulator_cpu_s());
+        let mounts = samples(mounts, dilation)?;
+        let processes = Processes { server_s: server_cpu_s, emulator_s: emulator_cpu_s };
         Ok(Sample {
-            cpu: CpuTimes::read().context("/proc/stat is not as proc(5) says")?,
+            cpu,
             machine: MachineSample::take(dilation),
-            server_cpu_s: dilation.dilated_s(family_cpu_s(server.process_id())),
+            server_cpu_s,
             server_threads: Vec::new(),
-            emulator_cpu_s: dilation.dilated_s(mounts.emulator_cpu_s()),
-            mounts: samples(mounts, dilation)?,
+            emulator_cpu_s,
             counters: server.counters().context("asking the server for its counters")?,
+            readings: machine::readings(processes, Drives::of(&mounts), dilation),
+            mounts,
             binlog_bytes: None,
             replicas: Vec::new(),
             at: clock.now(),
         })
+    }
+
+    /// Adds the processor time of the clients.
+    pub fn with_client(mut self, client_id: u32, dilation: Dilation) -> Sample {
+        let client_s = dilation.dilated_s(family_cpu_s(client_id));
+        self.readings.insert(machine::CLIENT.to_owned(), client_s);
+        self
     }
 }
 

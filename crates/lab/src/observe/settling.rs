@@ -1,10 +1,10 @@
 //! Decides when a load has settled: from throughput, and from what the storage still has to do.
 //!
-//! Watched are the throughput; the server's backlogs ([`Chart::is_backlog`]: dirty pages, checkpoint age);
+//! Watched are the throughput; the server's backlogs ([`Line::is_backlog`]: dirty pages, checkpoint age);
 //! the bytes that all mounts were written per transaction; and of each mount of flash its write amplification.
 //! The rule ([`spindle_stats::settling`]) must hold for all of them at one look.
 //!
-//! [`Chart::is_backlog`]: crate::server::telemetry::Chart::is_backlog
+//! [`Line::is_backlog`]: crate::server::telemetry::Line::is_backlog
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -43,9 +43,10 @@ impl Watch<'_> {
             return true;
         }
         self.push("transactions_per_s", second.transactions as f64);
-        for chart in self.telemetry.charts().iter().filter(|chart| chart.is_backlog) {
-            if let Some(level) = sample.counters.get(chart.counter) {
-                self.push(chart.name, *level);
+        let lines = self.telemetry.charts().iter().flat_map(|chart| chart.lines);
+        for line in lines.filter(|line| line.is_backlog) {
+            if let Some(level) = line.value([&earlier.counters, &sample.counters], 1.0) {
+                self.push(line.name, level);
             }
         }
         let pairs = || earlier.mounts.iter().map(Written::by).zip(sample.mounts.iter().map(Written::by));
@@ -155,6 +156,7 @@ mod tests {
             machine: MachineSample::default(),
             server_cpu_s: 0.0,
             server_threads: Vec::new(),
+            readings: BTreeMap::new(),
             emulator_cpu_s: 0.0,
             mounts: vec![MountSample { statistics: Some(statistics), ..MountSample::default() }],
             counters: BTreeMap::from([dirty, history]),

@@ -10,6 +10,7 @@ use spindle_base::dilation::Dilation;
 use spindle_load::{Check, Metric};
 
 use super::{FileClass, MountView, ReplicationView, words};
+pub use chart::{ChartHead, SeriesUnit};
 pub use evidence::{
     BusyThread, CommitEstimate, Evidence, RateEvidence, RateOf, RedoEvidence, StorageEvidence, ThreadEvidence,
 };
@@ -17,6 +18,7 @@ pub use settling::Settling;
 
 mod settling;
 
+mod chart;
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq)]
 pub struct Measurement {
     /// Length of the measured window, in dilated time as every figure of the measurement. CPU seconds are
@@ -155,13 +157,18 @@ pub struct Series {
     pub p99_ms: Vec<f64>,
     /// Share of all cores, from 0 to 1.
     pub cpu_busy: Vec<f64>,
-    /// What the machine did, by the names of [`MachineActivity`] that change from second to second.
+    /// What the machine did, by the names of [`MachineActivity`] that change from second to second; the cores
+    /// in use by each process, the page cache, and the inside of the emulated drives.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub machine: BTreeMap<String, Vec<f64>>,
     /// Server counters as rates or levels, by name: `checkpoint_age_bytes`, `dirty_pages`, `history_list`,
     /// ...
     #[serde(default)]
     pub server: BTreeMap<String, Vec<f64>>,
+    /// Charts of `server` and of `machine`; empty in earlier records, in which each counter of the server is
+    /// a chart of its own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub charts: Vec<ChartHead>,
 }
 
 /// The machine over the measured window. Shares are of all cores' time, or of the window for pressure (time in
@@ -198,6 +205,10 @@ pub struct CpuSummary {
     pub server_s: f64,
     pub client_s: f64,
     pub emulator_s: f64,
+    /// The program that takes the samples of each second, without what the server spends on its answers.
+    /// `None` in earlier records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sampling_s: Option<f64>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq, Default)]
@@ -209,6 +220,10 @@ pub struct PerTransaction {
     pub flushes: f64,
     pub server_cpu_us: f64,
     pub client_cpu_us: f64,
+    /// Of the server by its own count, of which a FLUSH of a device may serve several. `None` in earlier
+    /// records, and for a server without such a counter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fsyncs: Option<f64>,
 }
 
 #[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema, PartialEq, Eq)]

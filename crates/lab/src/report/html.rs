@@ -47,6 +47,13 @@ pub(crate) fn filled(template: &str, content: Value) -> anyhow::Result<String> {
     environment.set_undefined_behavior(minijinja::UndefinedBehavior::Chainable);
     environment.add_filter("number", |value: Value| optional(&value, format::number));
     environment.add_filter("percent", |value: Value| optional(&value, format::percent));
+    environment.add_filter("of_unit", |value: Value, unit: String| {
+        optional(&value, |value| match unit.as_str() {
+            "bytes" => format::bytes(value.max(0.0) as u64),
+            "share" => format::percent(value),
+            _ => format::number(value),
+        })
+    });
     environment.add_filter("margin", format::margin);
     // Keeps a number and its unit on one line.
     environment.add_filter("glued", |text: String| text.replace(" %", "\u{a0}%"));

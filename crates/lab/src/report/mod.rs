@@ -6,6 +6,7 @@
 mod advice;
 mod comma;
 pub mod compare;
+mod costs;
 mod dilation;
 mod diskstats;
 mod disturbed;

@@ -122,8 +122,12 @@ impl<'a> Phases<'a> {
         running: &mut dyn Running,
     ) -> Result<Window> {
         let (telemetry, server_id) = (running.telemetry(), running.process_id());
-        let threads = || server_threads(server_id, self.time.clock.dilation);
-        let mut look = || sample(self.interrupt, &self.time, mounts, replicas, running);
+        let (client_id, dilation) = (client.process_id(), self.time.clock.dilation);
+        let threads = || server_threads(server_id, dilation);
+        let mut look = || {
+            let sample = sample(self.interrupt, &self.time, mounts, replicas, running)?;
+            Ok::<Sample, anyhow::Error>(sample.with_client(client_id, dilation))
+        };
         // Runs that ended before the window are no matter.
         self.other_runs.take_seen();
         self.look_for_other_runs();

@@ -266,26 +266,13 @@ impl Spent {
 }
 
 fn trim(series: &mut Series) {
-    let Series { transactions_per_s, p50_ms, p95_ms, p99_ms, cpu_busy, machine, server } = series;
+    let Series { transactions_per_s, p50_ms, p95_ms, p99_ms, cpu_busy, server, machine, charts: _ } = series;
     let own = [transactions_per_s, p50_ms, p95_ms, p99_ms, cpu_busy];
-    own.into_iter().chain(machine.values_mut()).chain(server.values_mut()).for_each(trim_values);
+    own.into_iter().chain(server.values_mut()).chain(machine.values_mut()).for_each(trim_values);
 }
 
 fn trim_storage(series: &mut StorageSeries) {
-    let StorageSeries {
-        read_iops,
-        write_iops,
-        flushes_per_s,
-        read_mb_per_s,
-        write_mb_per_s,
-        queue_depth,
-        read_latency_ms,
-        write_latency_ms,
-        flush_latency_ms,
-    } = series;
-    let rates = [read_iops, write_iops, flushes_per_s, read_mb_per_s, write_mb_per_s];
-    let levels = [queue_depth, read_latency_ms, write_latency_ms, flush_latency_ms];
-    rates.into_iter().chain(levels).for_each(trim_values);
+    series.every_mut().into_iter().for_each(trim_values);
 }
 
 /// After a value was added: rounds it, which keeps the line short, and forgets one that is too old.

@@ -69,6 +69,7 @@ pub(super) fn example(seconds: usize) -> State {
                 ("dirty_pages".to_owned(), wave(seconds, 1200.0)),
                 ("fsyncs_per_s".to_owned(), wave(seconds, 31.0)),
             ]),
+            ..Series::default()
         },
         storage: vec![storage("data", "hdd", seconds, 120.0, 8.1), storage("redo", "ssd", seconds, 40.0, 0.2)],
         cpu: Some(CpuShares { busy: 0.31, server: 0.18, client: 0.04, emulator: 0.03 }),
@@ -316,6 +317,7 @@ fn sample(second: u64, counters: usize) -> Sample {
         emulator_cpu_s: 0.0,
         mounts: vec![mount.clone(), mount],
         counters: known.into_iter().chain(others).collect(),
+        readings: BTreeMap::new(),
         binlog_bytes: None,
         replicas: Vec::new(),
     }
