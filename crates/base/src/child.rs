@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 use std::time::Duration;
 
-use rustix::process::{Signal, geteuid, set_parent_process_death_signal};
+use rustix::io::Errno;
+use rustix::process::{Signal, geteuid, getpid, getppid, set_parent_process_death_signal};
 use serde::{Deserialize, Serialize};
 
 /// The user that another project's program runs as.
@@ -47,9 +48,14 @@ impl RunAs {
     reason = "code between fork and exec is unsafe to add; this one makes a single system call"
 )]
 pub fn die_with_parent(command: &mut Command) -> &mut Command {
-    let request = || set_parent_process_death_signal(Some(Signal::KILL)).map_err(std::io::Error::from);
+    let parent = getpid();
+    let request = move || {
+        set_parent_process_death_signal(Some(Signal::KILL)).map_err(std::io::Error::from)?;
+        // The kernel does not signal the death of a parent that was killed before the request.
+        if getppid() == Some(parent) { Ok(()) } else { Err(Errno::SRCH.into()) }
+    };
     // SAFETY: the closure runs in the forked child, where only async-signal-safe work is allowed. It makes
-    // the system call prctl and allocates nothing.
+    // the system calls prctl and getppid, and allocates nothing.
     unsafe { command.pre_exec(request) }
 }
 

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How to reach a server.
@@ -88,6 +89,9 @@ pub struct Summary {
     /// Time that terminals waited for COMMIT, summed over terminals. `None` if a transaction committed within
     /// a statement, or if a foreign tool does not report it.
     pub commit_wait_s: Option<f64>,
+    /// Time that terminals waited for locks, summed over terminals. `None` if only the server knows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lock_wait_s: Option<f64>,
     /// The total of which waiting times are shares: terminals times duration. If terminals pause between
     /// transactions, the time that they waited for answers.
     pub terminal_time_s: f64,
@@ -103,7 +107,7 @@ pub struct Summary {
 }
 
 /// The figure by which the cells of a workload are compared.
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Default)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq, Default)]
 pub struct Metric {
     /// For example `new-order transactions per minute`.
     pub name: String,

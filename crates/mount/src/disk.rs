@@ -10,6 +10,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
+use rustix::fs::FlockOperation;
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use crate::control::{self, Client};
@@ -24,7 +26,7 @@ use crate::system::{
     run, unmount, wait_until, wait_until_served,
 };
 use crate::users::users_of;
-use crate::watchdog::{self, LOG_FILE, PROCESS_FILE, Watchdog};
+use crate::watchdog::{self, LOG_FILE, PROCESS_DRAFT, PROCESS_FILE, Watchdog};
 use crate::workers;
 use spindle_base::dilation::Dilation;
 use spindle_base::{Mistake, near};
@@ -65,6 +67,10 @@ fn existing(name: &str) -> Result<PathBuf> {
     Ok(state)
 }
 
+/// File in the state directory that the process holds which brings the disk up, and as long as the disk is to
+/// end with it. The kernel releases it even after `kill -9`.
+const OWNER_FILE: &str = "owner";
+const OWNER_DRAFT: &str = "owner.new";
 /// File in the state directory with the options of the emulator.
 pub const OPTIONS_FILE: &str = "disk.json";
 // These times are about this machine, so they are real under any dilation, as are those of the watchdog.
@@ -90,6 +96,7 @@ pub struct Disk {
     /// Reaped when the emulator ends.
     emulator: Option<Child>,
     _watchdog: Watchdog,
+    _owner: File,
     down: bool,
 }
 
@@ -118,7 +125,7 @@ impl Disk {
             bail!(Mistake::new(format!("{} is in use: something is mounted there", at.display())));
         }
         fs::create_dir_all(state).with_context(|| format!("making {}", state.display()))?;
-        let brought_up = bring_up(program, options);
+        let brought_up = own(state).and_then(|owner| bring_up(program, options, owner));
         if brought_up.is_err() && down(&options.name).is_err() {
             // The first error is the one to report. `disk down --all` will undo the rest.
             let _ = take_away(&options.name, state);
@@ -233,7 +240,23 @@ impl Drop for Disk {
     }
 }
 
-fn bring_up(program: &Path, options: &DiskOptions) -> Result<Disk> {
+/// Makes this process the owner of a new disk. Its file is there once it is locked, so nobody finds a new disk
+/// without an owner.
+fn own(state: &Path) -> Result<File> {
+    let draft = state.join(OWNER_DRAFT);
+    let owner = File::create(&draft).context("making the lock of the disk")?;
+    rustix::fs::flock(&owner, FlockOperation::NonBlockingLockExclusive).context("locking the disk")?;
+    fs::rename(&draft, state.join(OWNER_FILE)).context("making the lock of the disk")?;
+    Ok(owner)
+}
+
+/// Whether a process owns the disk.
+pub(crate) fn is_owned(state: &Path) -> bool {
+    let Ok(owner) = File::open(state.join(OWNER_FILE)) else { return false };
+    rustix::fs::flock(&owner, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK)
+}
+
+fn bring_up(program: &Path, options: &DiskOptions, owner: File) -> Result<Disk> {
     let state = &options.serve.state_directory;
     let write = |name: &str, content: Vec<u8>| {
         fs::write(state.join(name), content)
@@ -252,7 +275,10 @@ fn bring_up(program: &Path, options: &DiskOptions) -> Result<Disk> {
         .process_group(0)
         .spawn()
         .with_context(|| format!("starting {}", program.display()))?;
-    write(PROCESS_FILE, watchdog::identity(emulator.id()).into_bytes())?;
+    // One that ends with us writes it itself: we may be killed before we can.
+    if !options.serve.die_with_parent {
+        watchdog::write_identity(state, emulator.id())?;
+    }
     // The socket appears after the FUSE file does.
     let connect = || Client::connect(&socket(state)).ok();
     let log = state.join(LOG_FILE);
@@ -270,6 +296,7 @@ fn bring_up(program: &Path, options: &DiskOptions) -> Result<Disk> {
         client,
         emulator: Some(emulator),
         _watchdog: watchdog,
+        _owner: owner,
         down: false,
     })
 }
@@ -356,7 +383,8 @@ fn tell_queue(device: &Path, attribute: &str, value: &str) -> Result<()> {
 /// The run directory cannot be read.
 pub fn list() -> Result<Vec<String>> {
     names_in(&run_directory(), |path, name| {
-        (path.join(OPTIONS_FILE).exists() || fuse_directory(path).exists()).then(|| name.to_owned())
+        let is_disk = [OPTIONS_FILE, OWNER_FILE].iter().any(|file| path.join(file).exists());
+        (is_disk || fuse_directory(path).exists()).then(|| name.to_owned())
     })
 }
 
@@ -387,10 +415,12 @@ pub fn connect(name: &str) -> Result<Client> {
     Ok(client)
 }
 
-/// Whether no process is left to take this disk down: the process that started it is gone, or its emulator
-/// is.
+/// Whether no process is left to take this disk down: the process that started it is gone, and its emulator
+/// is gone too, or is to end with it and may need a moment.
 pub fn is_abandoned(name: &str) -> bool {
-    state_directory(name).is_ok_and(|state| watchdog::emulator_of(&state).is_none())
+    let Ok(state) = state_directory(name) else { return false };
+    let ends_with_owner = || inspect(name).is_ok_and(|(options, ..)| options.serve.die_with_parent);
+    !is_owned(&state) && (watchdog::emulator_of(&state).is_none() || ends_with_owner())
 }
 
 /// Unmounts, detaches, ends the emulator and removes the state directory, whatever the disk's state.
@@ -490,7 +520,9 @@ fn remove(state: &Path) -> Result<()> {
     if is_mount_point(&fuse) {
         detach_mount(&fuse)?;
     }
-    remove_ours(state, [OPTIONS_FILE, LOG_FILE, PROCESS_FILE, "socket", "fuse", "mount"])
+    let files = [OPTIONS_FILE, LOG_FILE, PROCESS_FILE, PROCESS_DRAFT, OWNER_DRAFT, "socket", "fuse", "mount"];
+    // The owner's file goes last: a disk with any other file is found by it.
+    remove_ours(state, files.into_iter().chain([OWNER_FILE]))
 }
 
 fn end_emulator(process: u32, state: &Path) -> Result<()> {

@@ -18,12 +18,14 @@ use spindle_base::proc::CpuTimes;
 use spindle_model::{Ageing, Device, LayerParameters as _};
 
 use crate::control::{self, Command, Reply};
+use crate::disk;
 use crate::driver::Driver;
 use crate::file::{Answer, DiskFile, FILE_NAME, send};
 use crate::realtime;
 use crate::ring_file::{Inbox, Permission, RingAnswer, RingFile, RingServer};
 use crate::store::Store;
 use crate::system::loops_of;
+use crate::watchdog;
 use crate::workers;
 
 /// Number of threads that receive requests. On two cores a second one only competes with the database and
@@ -78,6 +80,11 @@ pub(crate) fn socket(state_directory: &Path) -> PathBuf {
 pub fn serve(device: Box<dyn Device>, options: &ServeOptions) -> Result<()> {
     if options.die_with_parent {
         realtime::die_with_parent();
+        // The kernel does not signal the death of a process that was killed before the request. Such a disk is
+        // being taken down already, and must not come up behind that.
+        ensure!(disk::is_owned(&options.state_directory), "the process that started the emulator is gone");
+        // Before the mount, so that whoever takes the disk down can wait for the end of this process.
+        watchdog::write_identity(&options.state_directory, std::process::id())?;
     }
     realtime::protect_process();
     let _awake = realtime::keep_cores_awake();

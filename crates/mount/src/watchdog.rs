@@ -24,6 +24,8 @@ use crate::system::{kill, wait_until};
 
 /// File in the state directory that identifies the emulator's process.
 pub(crate) const PROCESS_FILE: &str = "pid";
+/// [`PROCESS_FILE`] while it is written.
+pub(crate) const PROCESS_DRAFT: &str = "pid.new";
 /// File in the state directory with the emulator's output.
 pub(crate) const LOG_FILE: &str = "log";
 /// Period of the probes.
@@ -71,9 +73,13 @@ impl Watchdog {
     }
 }
 
-/// The content of [`PROCESS_FILE`]: process number and start time.
-pub(crate) fn identity(process: u32) -> String {
-    format!("{process} {}", proc::started_at_ticks(process).unwrap_or(0))
+/// Writes [`PROCESS_FILE`], process number and start time, at once: no reader sees half of it.
+pub(crate) fn write_identity(state: &Path, process: u32) -> Result<()> {
+    let identity = format!("{process} {}", proc::started_at_ticks(process).unwrap_or(0));
+    let draft = state.join(PROCESS_DRAFT);
+    let written = std::fs::write(&draft, identity);
+    let written = written.and_then(|()| std::fs::rename(&draft, state.join(PROCESS_FILE)));
+    written.with_context(|| format!("writing {}", state.join(PROCESS_FILE).display()))
 }
 
 /// The emulator's process, if it is alive and really is this disk's.

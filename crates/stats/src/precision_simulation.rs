@@ -20,20 +20,27 @@ pub(crate) enum Noise {
     Halved(f64),
     /// Student's t with three degrees of freedom, times a scale.
     HeavyTails(f64),
+    /// The same, and one trial in ten has half its figure.
+    HalvedHeavyTails(f64),
+}
+
+/// Of one trial in ten, on the log scale.
+fn stall(random: &mut Random) -> f64 {
+    if random.uniform() < 0.1 { 0.5_f64.ln() } else { 0.0 }
+}
+
+fn heavy_tails(random: &mut Random) -> f64 {
+    let squares: f64 = (0..3).map(|_| random.normal().powi(2)).sum();
+    random.normal() / (squares / 3.0).sqrt()
 }
 
 impl Noise {
     pub(crate) fn draw(self, random: &mut Random) -> f64 {
         match self {
             Noise::LogNormal(deviation) => deviation * random.normal(),
-            Noise::Halved(deviation) => {
-                let stall = if random.uniform() < 0.1 { 0.5_f64.ln() } else { 0.0 };
-                stall + deviation * random.normal()
-            }
-            Noise::HeavyTails(scale) => {
-                let squares: f64 = (0..3).map(|_| random.normal().powi(2)).sum();
-                scale * random.normal() / (squares / 3.0).sqrt()
-            }
+            Noise::Halved(deviation) => stall(random) + deviation * random.normal(),
+            Noise::HeavyTails(scale) => scale * heavy_tails(random),
+            Noise::HalvedHeavyTails(scale) => stall(random) + scale * heavy_tails(random),
         }
     }
 
@@ -41,7 +48,7 @@ impl Noise {
     fn mean(self) -> f64 {
         match self {
             Noise::LogNormal(_) | Noise::HeavyTails(_) => 0.0,
-            Noise::Halved(_) => 0.1 * 0.5_f64.ln(),
+            Noise::Halved(_) | Noise::HalvedHeavyTails(_) => 0.1 * 0.5_f64.ln(),
         }
     }
 }

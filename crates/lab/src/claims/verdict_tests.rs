@@ -65,6 +65,31 @@ fn a_reproduction_that_repeats_a_study_confirms_what_its_data_support() {
 }
 
 #[test]
+fn json_has_the_verdict_of_every_check_of_every_claim_and_the_value_of_a_tested_one() {
+    let (mut claims, mut checks, mut values) = (0, 0, 0);
+    for study in studies() {
+        let lookup = |place: &Place| -> Result<Figure, String> {
+            let value = study.figure(place)?.estimate().ok_or("none")?.value;
+            Ok(measured(&[value, value * 1.001, value * 0.999]))
+        };
+        for claim in outcomes(study, &lookup) {
+            let json = serde_json::to_value(&claim).unwrap();
+            claims += 1;
+            for check in json["checks"].as_array().unwrap() {
+                checks += 1;
+                let verdict = check["verdict"].as_str().unwrap();
+                values += usize::from(check["measured"]["value"].is_number());
+                // A check without one value has words in its place.
+                let is_said = check["measured"].is_object() || !check["reason"].as_str().unwrap().is_empty();
+                assert!(is_said && !verdict.is_empty(), "{}: {check}", claim.id);
+            }
+        }
+    }
+    assert_eq!((claims, checks), (153, 208));
+    assert!(values > 100, "{values}");
+}
+
+#[test]
 fn a_ratio_needs_both_rows_and_two_trials() {
     let check = |figures: &[(&str, &[f64])], expect: &str| {
         assert_eq!(told("x25m", "X-01", &of_members(figures)), expect);

@@ -13,3 +13,4 @@ pub mod progress;
 pub mod provenance;
 pub mod summary;
 pub mod trial_time;
+pub mod wall_clock;

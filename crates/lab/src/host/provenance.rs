@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use spindle_base::proc;
 pub use spindle_base::proc::kernel;
@@ -16,7 +17,7 @@ pub const GIT_REVISION: &str = env!("SPINDLE_GIT_REVISION");
 
 /// The machine that produced a result. Records are sent to others: it has no host name, no serial number and
 /// no name of a user.
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Default)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq, Default)]
 pub struct Machine {
     pub kernel: String,
     pub cpu_model: String,

@@ -15,7 +15,7 @@ use anyhow::{Context, Result, anyhow};
 use hdrhistogram::Histogram;
 use spindle_base::dilation::{Clock, Dilation};
 use spindle_base::histogram::decode;
-use spindle_base::proc::{self, CpuTimes, Pressure, family_cpu_s};
+use spindle_base::proc::{self, CpuTimes, Pressure, ThreadCpu, family_cpu_s, family_threads};
 
 use self::machine::{Drives, Processes};
 use crate::server::Running;
@@ -33,6 +33,9 @@ pub struct Sample {
     /// User and system CPU of the process and its children, because some servers have a process for each
     /// connection; zero where there is no process.
     pub server_cpu_s: f64,
+    /// The server's threads, and those of its children. Only of the first and the last sample of a window,
+    /// because reading them costs time; otherwise empty.
+    pub server_threads: Vec<ThreadCpu>,
     /// Sum over all emulators.
     pub emulator_cpu_s: f64,
     /// In the order of the layout, with the data's first.
@@ -104,6 +107,7 @@ impl Sample {
             cpu,
             machine: MachineSample::take(dilation),
             server_cpu_s,
+            server_threads: Vec::new(),
             emulator_cpu_s,
             counters: server.counters().context("asking the server for its counters")?,
             readings: machine::readings(processes, Drives::of(&mounts), dilation),
@@ -120,6 +124,15 @@ impl Sample {
         self.readings.insert(machine::CLIENT.to_owned(), client_s);
         self
     }
+}
+
+/// The threads of a server in dilated time; none without a process of ours.
+pub fn server_threads(process_id: u32, dilation: Dilation) -> Vec<ThreadCpu> {
+    if process_id == 0 {
+        return Vec::new();
+    }
+    let dilated = |thread: ThreadCpu| ThreadCpu { cpu_s: dilation.dilated_s(thread.cpu_s), ..thread };
+    family_threads(process_id).into_iter().map(dilated).collect()
 }
 
 /// Emulators tell dilated times, and the kernel real ones.

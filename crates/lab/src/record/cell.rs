@@ -1,15 +1,18 @@
 //! A cell of the matrix as the scenario asks for it, its mounts, and their stacks.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{FileClass, PartHead, ReplicationHead};
+use super::{PartHead, ReplicationHead};
 
+mod file_class;
 mod published;
 
+pub use file_class::FileClass;
 pub use published::{Mark, PublishedTag, Selector, TrialFigure, selector_words};
 
 /// One point of the matrix.
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq)]
 pub struct Cell {
     /// Unique within the file, short enough for an axis: `hdd`, or `hdd/mariadb` when several axes vary.
     pub name: String,
@@ -32,7 +35,7 @@ pub struct Cell {
 }
 
 /// A cell's value on an axis that is values of a workload's key or of a server's setting.
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq)]
 pub struct SweptValue {
     pub key: String,
     pub part: SweptPart,
@@ -47,7 +50,7 @@ pub struct SweptValue {
 }
 
 /// What has the swept key.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema, PartialEq, Eq, PartialOrd, Ord)]
 #[serde(rename_all = "kebab-case")]
 pub enum SweptPart {
     Workload,
@@ -97,7 +100,7 @@ impl Cell {
 }
 
 /// A mount of a layout.
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq)]
 pub struct MountHead {
     /// Classes of files on this mount.
     pub classes: Vec<FileClass>,
@@ -106,7 +109,7 @@ pub struct MountHead {
     pub stack: StackHead,
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq)]
 pub struct StackHead {
     pub name: String,
     /// For people; empty in earlier records.
@@ -142,7 +145,7 @@ impl StackHead {
 }
 
 /// A pool of real ZFS.
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq)]
 pub struct ZfsHead {
     /// Device of the intent log (ZIL); without one, the log is on the data's device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -169,7 +172,7 @@ impl ZfsHead {
     }
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq)]
 pub struct ZfsDeviceHead {
     pub name: String,
     /// The emulated device in one sentence.

@@ -1,11 +1,14 @@
 //! Reads a records file, and refuses one that it would misread.
 
+mod doubts;
+
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
+use itertools::Itertools as _;
 use spindle_base::{Mistake, near};
 
-use super::records_file::{FILE_NAME, RESULTS};
+use super::records_file::{FILE_NAME, RESULTS, encode};
 use super::{FORMAT, Header, Line, Trial, Warning, masking};
 
 /// Number of runs in a message.
@@ -21,6 +24,17 @@ pub struct Records {
 }
 
 impl Records {
+    /// The file that a run of this version would have written: of today's format, and without the warnings
+    /// that follow from a measurement.
+    pub fn text(&self) -> String {
+        let header = Header { format: FORMAT, ..self.header.clone() };
+        let trials = self.trials.iter().cloned().map(|mut trial| {
+            trial.warnings.retain(|warning| !warning.is_of_few_events());
+            Line::Trial(trial)
+        });
+        std::iter::once(Line::Header(header)).chain(trials).map(encode).collect()
+    }
+
     /// What a trial of this cell took on the clock so far. `None` without one.
     pub fn mean_real_s(&self, cell: &str) -> Option<f64> {
         let trials = self.trials.iter().filter(|trial| trial.cell == cell);
@@ -69,6 +83,7 @@ fn missing(results: &Path) -> String {
 /// Parses records. `file` is used in messages only.
 pub fn parse(text: &str, file: impl Display) -> Result<Records, Mistake> {
     let mut records = parse_unmasked(text, file)?;
+    records.notes.extend(doubts::examine(&records.header, &mut records.trials));
     // Earlier versions stored passwords.
     masking::mask_header(&mut records.header);
     records.trials.iter_mut().for_each(masking::mask_trial);
@@ -105,6 +120,10 @@ pub(super) fn parse_unmasked(text: &str, file: impl Display) -> Result<Records, 
         Err(reason) if format > 0 => return Err(malformed(line, &reason)),
         _ => return Err(malformed(line, &"the first line is no header")),
     };
+    if let Some(twice) = header.cells.iter().map(|cell| &cell.name).duplicates().next() {
+        let words = format!("two cells are called `{twice}`, so nobody knows whose trials are whose");
+        return Err(refused(line, words));
+    }
     let mut records = Records { header, trials: Vec::new(), notes: Vec::new() };
     for (content, line) in numbered {
         match Line::parse(content, format) {
@@ -126,7 +145,12 @@ pub(super) fn parse_unmasked(text: &str, file: impl Display) -> Result<Records, 
                 }
             }
             // A run that was killed during a write leaves an incomplete last line. Only that line is lost.
-            Err(reason) if line == lines.len() && !text.ends_with('\n') && reason.is_eof() => {
+            // After a crash of the machine, zeros can stand in the place of what was not written.
+            Err(reason)
+                if line == lines.len()
+                    && !text.ends_with('\n')
+                    && (reason.is_eof() || content.ends_with('\0')) =>
+            {
                 records.notes.push("The last line of the records is incomplete and was left out.".to_owned());
             }
             Err(reason) => return Err(malformed(line, &reason)),

@@ -1,26 +1,33 @@
 //! The measurement of a trial.
 
+mod evidence;
+
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use spindle_base::dilation::Dilation;
 use spindle_load::{Check, Metric};
 
 pub use self::chart::{ChartHead, SeriesUnit};
-use super::{FileClass, MountView, ReplicationView};
+use super::{FileClass, MountView, ReplicationView, words};
+pub use evidence::{
+    BusyThread, CommitEstimate, Evidence, RateEvidence, RateOf, RedoEvidence, StorageEvidence, ThreadEvidence,
+};
 pub use settling::Settling;
 
 mod settling;
 
 mod chart;
 
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq)]
 pub struct Measurement {
     /// Length of the measured window, in dilated time as every figure of the measurement. CPU seconds are
     /// those of the emulated cores.
     pub duration_s: f64,
     /// How many times longer the window was in real time, and how many times faster the cores looked.
     #[serde(default, skip_serializing_if = "Dilation::is_none")]
+    #[schemars(with = "f64")]
     pub dilation: Dilation,
     /// The workload's own metric, by which cells are compared.
     /// Named `headline` in older records.
@@ -66,7 +73,11 @@ impl Measurement {
     /// CPU time of server, load generator, emulator and replicas. `None` for a server that Spindle did not
     /// start: it has counters and no process.
     fn own_cpu_s(&self) -> Option<f64> {
-        if self.cpu.server_s == 0.0 && !self.server_counters.is_empty() {
+        let is_unknown = match &self.bottleneck.evidence {
+            Some(evidence) => evidence.is_server_cpu_unknown,
+            None => self.cpu.server_s == 0.0 && !self.server_counters.is_empty(),
+        };
+        if is_unknown {
             return None;
         }
         let replicas = self.replication.iter().flat_map(|replication| &replication.replicas);
@@ -99,7 +110,7 @@ fn metric_by_its_current_name<'de, D: Deserializer<'de>>(metric: D) -> Result<Me
     Ok(Metric { name: name.to_owned(), ..metric })
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq)]
 pub struct TransactionSummary {
     pub name: String,
     pub committed: u64,
@@ -124,7 +135,7 @@ impl TransactionSummary {
 }
 
 /// In milliseconds, from the send (closed loop) or from the intended start (open loop).
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Default)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq, Default)]
 pub struct Latency {
     pub count: u64,
     pub mean_ms: f64,
@@ -139,7 +150,7 @@ pub struct Latency {
 
 /// Activity of clients, cores and server: one value per second of the measured window. All vectors have the
 /// same length; those without a source are empty.
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Default)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq, Default)]
 pub struct Series {
     pub transactions_per_s: Vec<f64>,
     pub p50_ms: Vec<f64>,
@@ -163,7 +174,7 @@ pub struct Series {
 
 /// The machine over the measured window. Shares are of all cores' time, or of the window for pressure (time in
 /// which processes waited: Documentation/accounting/psi.rst); from 0 to 1.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema, PartialEq, Default)]
 pub struct MachineActivity {
     pub cpu_user: f64,
     pub cpu_system: f64,
@@ -188,7 +199,7 @@ pub struct MachineActivity {
     pub timer_tail_us: Option<f64>,
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Default)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq, Default)]
 pub struct CpuSummary {
     /// Share of all cores over the measured window, from 0 to 1.
     pub busy: f64,
@@ -201,7 +212,7 @@ pub struct CpuSummary {
     pub sampling_s: Option<f64>,
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Default)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq, Default)]
 pub struct PerTransaction {
     pub reads: f64,
     pub writes: f64,
@@ -216,27 +227,81 @@ pub struct PerTransaction {
     pub fsyncs: Option<f64>,
 }
 
-#[derive(Debug, Clone, Copy, Serialize, Deserialize, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum BottleneckKind {
+    /// All cores.
     Cpu,
+    /// One thread, or as many as there are terminals, while other cores are idle.
+    OneCore,
     ReadLatency,
     CommitLatency,
+    /// Writes and FLUSHes outside of commits.
+    WriteLatency,
     Bandwidth,
+    /// Requests per second.
+    RequestRate,
     Locks,
+    /// The acknowledgement of a replica.
+    Replica,
     Client,
     Unknown,
 }
 
+impl BottleneckKind {
+    /// Continues "limited by".
+    pub fn name(self) -> String {
+        match self {
+            BottleneckKind::Cpu => "CPU".to_owned(),
+            BottleneckKind::Client => "load generator".to_owned(),
+            other => words(&other),
+        }
+    }
+}
+
 /// The bottleneck of a trial.
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq)]
 pub struct Bottleneck {
     pub kind: BottleneckKind,
-    /// Shares by cause, from 0 to 1: `read`, `commit`, `locks` and `other` of the terminals' time, `cpu` of
-    /// the cores.
+    /// Shares by cause, from 0 to 1: `read`, `commit`, `write`, `locks`, `work` and `other` of the terminals'
+    /// time, `cpu` of the cores, `bandwidth` and `requests` of a stated rate.
     pub shares: BTreeMap<String, f64>,
     /// The figures behind the verdict, in one sentence.
     pub reason: String,
+    /// `None` in earlier records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<NextStep>,
+    /// `None` in earlier records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<Box<Evidence>>,
+}
+
+/// What to try next.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq)]
+pub struct NextStep {
+    pub sentence: String,
+    /// Upper bound of the throughput after the step, as a multiple of that before. `None` where the figures
+    /// state none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_most: Option<f64>,
+}
+
+impl Bottleneck {
+    /// The reason, and what to try next.
+    pub fn sentences(&self) -> String {
+        match &self.next {
+            Some(next) => format!("{} {}", self.reason, next.sentence),
+            None => self.reason.clone(),
+        }
+    }
+
+    /// The kind for a line that has no room for the reason.
+    pub fn short(&self) -> String {
+        match self.kind {
+            BottleneckKind::Unknown => "no single bottleneck".to_owned(),
+            kind => format!("limited by {}", kind.name()),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -16,7 +16,6 @@ use spindle_base::text;
 use crate::host::provenance::Machine;
 
 mod cell;
-mod file_class;
 pub mod input;
 mod masking;
 mod measurement;
@@ -24,17 +23,18 @@ mod old_formats;
 mod part;
 pub mod records_file;
 mod replication;
+pub(crate) mod schema;
 mod storage;
 mod warning;
 
 pub use cell::{
-    Cell, Mark, MountHead, PublishedTag, Selector, StackHead, SweptPart, SweptValue, TrialFigure,
+    Cell, FileClass, Mark, MountHead, PublishedTag, Selector, StackHead, SweptPart, SweptValue, TrialFigure,
     ZfsDeviceHead, ZfsHead, selector_words,
 };
-pub use file_class::FileClass;
 pub use measurement::{
-    Bottleneck, BottleneckKind, ChartHead, CpuSummary, Latency, MachineActivity, Measurement, PerTransaction,
-    Series, SeriesUnit, Settling, TransactionSummary,
+    Bottleneck, BottleneckKind, BusyThread, ChartHead, CommitEstimate, CpuSummary, Evidence, Latency,
+    MachineActivity, Measurement, NextStep, PerTransaction, RateEvidence, RateOf, RedoEvidence, Series,
+    SeriesUnit, Settling, StorageEvidence, ThreadEvidence, TransactionSummary,
 };
 pub use part::{Difference, ParameterHead, PartBelow, PartHead, differences};
 pub use replication::{
@@ -57,13 +57,14 @@ pub const FORMAT: u32 = 3;
 /// Earlier formats are converted when they are read.
 const OLDEST_KEPT: u64 = 3;
 
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq)]
 #[serde(tag = "line", rename_all = "kebab-case")]
 #[expect(
     clippy::large_enum_variant,
     reason = "lines are read one by one; a box would only complicate the readers"
 )]
 pub enum Line {
+    /// The first line of a file.
     Header(Header),
     Trial(Trial),
 }
@@ -97,7 +98,7 @@ impl Line {
 }
 
 /// The scenario, and the machine that ran it.
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq)]
 pub struct Header {
     pub format: u32,
     pub created_at: String,
@@ -144,7 +145,7 @@ impl Header {
     }
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq)]
 pub struct ScenarioHead {
     /// File stem of the scenario.
     pub name: String,
@@ -168,7 +169,7 @@ pub struct ScenarioHead {
 }
 
 /// What the cells measure besides their storage, with all defaults filled in: JSON by the scenario's names.
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq)]
 pub struct ExperimentHead {
     pub servers: BTreeMap<String, Value>,
     pub workloads: BTreeMap<String, Value>,
@@ -183,7 +184,7 @@ impl ExperimentHead {
 }
 
 /// When a run that repeats its trials until its ratios are known ends.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize, PartialEq)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema, PartialEq)]
 pub struct Until {
     /// Of the 95 % interval of a ratio to the first cell, or of the figure of a cell that has no such ratio, as a
     /// share of it: 0.1 is 10 % to either side.
@@ -217,7 +218,7 @@ pub enum StartState {
 }
 
 /// Everything that can make two results differ; on every line.
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Default)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq, Default)]
 pub struct Provenance {
     pub spindle_version: String,
     pub git_revision: String,
@@ -232,7 +233,7 @@ pub struct Provenance {
     pub seed: u64,
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq)]
 pub struct Trial {
     /// [`Cell::name`].
     pub cell: String,
@@ -264,8 +265,9 @@ impl Trial {
 }
 
 /// One pilot of a cell.
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq)]
 pub struct PilotStep {
+    #[schemars(with = "f64")]
     pub dilation: Dilation,
     /// Share of all cores.
     pub cpu_busy: f64,

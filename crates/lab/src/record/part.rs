@@ -2,10 +2,11 @@
 
 use std::fmt::{self, Display, Formatter};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A device or a layer.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PartHead {
     /// Name of the stack's table or of the profile.
     pub name: String,
@@ -17,7 +18,7 @@ pub struct PartHead {
     pub below: Vec<PartBelow>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ParameterHead {
     pub key: String,
     /// With its unit.
@@ -27,7 +28,7 @@ pub struct ParameterHead {
     pub is_given: bool,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PartBelow {
     pub key: String,
     /// Number of identical parts.

@@ -50,12 +50,17 @@ impl RecordsFile {
         let lock = lock(&place, directory)?;
         let path = directory.join(FILE_NAME);
         let mut file = place.file(FILE_NAME)?;
-        let mut text = String::new();
-        file.read_to_string(&mut text).with_context(|| format!("reading {}", path.display()))?;
-        let whole = if resume.fresh { 0 } else { text.rfind('\n').map_or(0, |end| end + 1) };
+        // A torn line can end inside a character.
+        let mut text = Vec::new();
+        file.read_to_end(&mut text).with_context(|| format!("reading {}", path.display()))?;
+        let end = text.iter().rposition(|byte| *byte == b'\n');
+        let whole = if resume.fresh { 0 } else { end.map_or(0, |end| end + 1) };
         let (mut rewrite, mut trials) = (true, Vec::new());
         if whole > 0 {
-            let old = parse_unmasked(&text[..whole], path.display())?;
+            let text = str::from_utf8(&text[..whole]).map_err(|error| {
+                Mistake::new(format!("{}: no text in UTF-8 at byte {}", path.display(), error.valid_up_to()))
+            })?;
+            let old = parse_unmasked(text, path.display())?;
             ensure!(
                 old.header.provenance.scenario_hash == header.provenance.scenario_hash,
                 Mistake::new(format!(
@@ -159,7 +164,7 @@ pub(crate) fn is_held(directory: &Path) -> bool {
     directory.join(LOCK_NAME).exists() && !matches!(hold(directory), Ok(Some(_)))
 }
 
-fn encode(mut line: Line) -> String {
+pub(super) fn encode(mut line: Line) -> String {
     match &mut line {
         Line::Header(header) => masking::mask_header(header),
         Line::Trial(trial) => masking::mask_trial(trial),

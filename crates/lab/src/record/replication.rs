@@ -28,7 +28,7 @@ pub enum WaitPoint {
 }
 
 /// The replicas of a cell's server.
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq)]
 pub struct ReplicationHead {
     pub mode: ReplicationMode,
     /// `None` for the server's default.
@@ -39,7 +39,7 @@ pub struct ReplicationHead {
     pub replicas: Vec<ReplicaHead>,
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq)]
 pub struct ReplicaHead {
     /// Name of its layout or stack in the scenario.
     pub layout: String,
@@ -48,7 +48,7 @@ pub struct ReplicaHead {
 }
 
 /// Replication over the measured window, and after it.
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq)]
 pub struct ReplicationView {
     /// Bytes of binary log that the primary wrote.
     pub binlog_bytes: u64,
@@ -59,7 +59,7 @@ pub struct ReplicationView {
 }
 
 /// The primary's own counters.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize, PartialEq)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema, PartialEq)]
 pub struct SemiSyncView {
     /// Transactions that a replica acknowledged (`Rpl_semi_sync_master_yes_tx`).
     pub acknowledged: u64,
@@ -69,7 +69,7 @@ pub struct SemiSyncView {
     pub wait_mean_ms: f64,
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq)]
 pub struct ReplicaView {
     /// Name in sentences: `replica 1 (hdd)`.
     pub name: String,
@@ -92,7 +92,7 @@ pub struct ReplicaView {
 }
 
 /// One value per second of the measured window; `None` if the replica did not answer in time.
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Default)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq, Default)]
 pub struct ReplicaSeries {
     pub behind_bytes: Vec<Option<u64>>,
     /// `Seconds_Behind_Master`, in whole seconds: the age of the transaction that the replica applies.

@@ -1,11 +1,12 @@
 //! Storage activity of a cell over the measured window, as seen by the emulator and by the kernel.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 mod identities;
 
 /// Activity of one mount over the measured window.
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Default)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq, Default)]
 pub struct MountView {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub emulator: Option<EmulatorSummary>,
@@ -23,7 +24,7 @@ pub struct MountView {
 }
 
 /// Activity of one of a mount's devices over the measured window.
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Default)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq, Default)]
 pub struct DeviceView {
     /// `data`, `log` or `cache` of a ZFS pool.
     pub name: String,
@@ -37,7 +38,7 @@ pub struct DeviceView {
 }
 
 /// One value per second of the measured window, as in [`super::Series`].
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Default)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq, Default)]
 pub struct StorageSeries {
     pub read_iops: Vec<f64>,
     pub write_iops: Vec<f64>,
@@ -80,7 +81,7 @@ impl StorageSeries {
 }
 
 /// The emulator's report about itself over the measured window.
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Default)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq, Default)]
 pub struct EmulatorSummary {
     /// `SCHED_FIFO`, or `SCHED_OTHER` where real time was refused.
     pub scheduler: String,
@@ -112,7 +113,7 @@ pub struct EmulatorSummary {
 
 /// From the block device's own counters (Linux, Documentation/block/stat.rst). They include waits in the
 /// kernel, for example behind a FLUSH, which the emulator does not see.
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Default)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq, Default)]
 pub struct HostView {
     pub reads: u64,
     pub writes: u64,
@@ -131,7 +132,7 @@ pub struct HostView {
 
 /// What the kernel's counters of a block device (`/proc/diskstats`) moved by in each second of the measured
 /// window. A vector is left out if all of its values are zero.
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Default)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq, Default)]
 #[serde(default)]
 pub struct HostSeries {
     /// Time from sample to sample.
@@ -152,7 +153,7 @@ pub struct HostSeries {
 }
 
 /// One kind of request in [`HostSeries`].
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Default)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq, Default)]
 #[serde(default)]
 pub struct OperationSeries {
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -4,6 +4,7 @@ mod disturbance;
 
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use spindle_base::text;
 use spindle_stats::error_of_count;
@@ -26,7 +27,7 @@ pub(crate) const CPU_OTHERS: f64 = 0.30;
 const ENOUGH_EVENTS: u64 = 100;
 
 /// A reservation about a result.
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Warning {
     /// The emulator answered later than the model prescribed. `share` is of all request time.
@@ -81,6 +82,8 @@ pub enum Warning {
     WritebackInRealTime,
     /// Another run of Spindle went on during the measured window.
     OtherRun { title: String },
+    /// Somebody set the clock of the machine during the trial, or it slept. Negative for a clock set back.
+    ClockJumped { by_s: f64 },
     /// The metric counts too few events. Derived when records are read, never stored.
     FewEvents { events: u64, duration_s: f64 },
     /// Two of the kernel's accounts of requests in flight differ by this share. Derived, as the next.
@@ -213,6 +216,7 @@ impl Warning {
             Warning::NearlyEmptyDisk { share, .. } => ("nearly empty disk", 1.0 - share),
             Warning::WritebackInRealTime => ("writeback in real time", 0.0),
             Warning::OtherRun { .. } => ("another run", 0.0),
+            Warning::ClockJumped { by_s } => ("clock jumped", by_s.abs()),
             Warning::FewEvents { events, .. } => ("few transactions", -(*events as f64)),
             Warning::ConcurrencyDisagrees { share } => ("concurrency disagrees", *share),
             Warning::BytesDisagree { share } => ("bytes disagree", *share),
@@ -297,6 +301,9 @@ impl Warning {
             Warning::OtherRun { title } => format!(
                 "Another run of Spindle, `{title}`, used this machine during the measured window, and each disturbed the other: \
                  measure again alone, with `spindle run SCENARIO --fresh --wait`.",
+            ),
+            Warning::ClockJumped { by_s } => format!(
+                "The clock of the machine jumped by {by_s:+.0} s during a trial, or the machine slept: times of day are off. The                  figures are not, because they come from a clock that cannot be set."
             ),
             Warning::FewEvents { events, duration_s } => few_events(*events, *duration_s),
             Warning::ConcurrencyDisagrees { share } => format!(

@@ -7,6 +7,8 @@ use serde::Serialize;
 
 use super::{View, format, view::PROBABILITIES};
 
+/// Causes that earlier records lack.
+const MORE_CAUSES: [&str; 3] = ["storage", "work", "queue"];
 const TEMPLATE: &str = include_str!("template.html");
 const STYLE: &str = include_str!("report.css");
 const SCRIPT: &str = include_str!("report.js");
@@ -16,7 +18,12 @@ const ECHARTS: &str = include_str!("vendor/echarts.common.min.js");
 pub(super) fn page(view: &View) -> anyhow::Result<String> {
     let question = view.header.scenario.question.split("\n\n").map(str::trim);
     let percent = |probability: f64| format!("{}\u{a0}%", (probability * 1e6).round() / 1e4);
+    let has = |cause: &&str| {
+        let mut bottlenecks = view.cells.iter().filter_map(|cell| cell.bottleneck.as_ref());
+        bottlenecks.any(|bottleneck| bottleneck.shares.contains_key(*cause))
+    };
     let content = context! {
+        more_causes => MORE_CAUSES.into_iter().filter(has).collect::<Vec<_>>(),
         view => Value::from(minijinja::value::Serde(view)),
         paragraphs => question.filter(|text| !text.is_empty()).map(str::to_owned).collect::<Vec<_>>(),
         probabilities => PROBABILITIES.map(percent),

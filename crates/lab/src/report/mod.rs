@@ -6,7 +6,6 @@
 mod advice;
 mod comma;
 pub mod compare;
-mod costs;
 mod dilation;
 mod diskstats;
 mod disturbed;
@@ -30,7 +29,7 @@ pub(crate) use text::wrapped;
 pub use view::{
     CellView, CurveView, Quantiles, Range, Ratio, StorageView, StudyTable, SweepView, TrialTable, View,
 };
-pub(crate) use view::{bottleneck_name, failure, measured, metric, rounded, samples, warning_names};
+pub(crate) use view::{failure, measured, metric, rounded, samples, warning_names};
 
 /// How a report is laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -47,6 +46,8 @@ pub enum Format {
     Text,
     /// The kernel's counters of each device, second by second, in the columns of pt-diskstats.
     Diskstats,
+    /// The records themselves as `spindle run` writes them today, also from a file of an earlier format.
+    Records,
 }
 
 /// Renders records as a report. `colour` applies to [`Format::Text`] only.
@@ -64,6 +65,7 @@ impl View {
             Format::Json => spindle_base::text::json(self)? + "\n",
             Format::Text => text::page(self, colour),
             Format::Diskstats => self.diskstats.page(),
+            Format::Records => self.records.text(),
         })
     }
 }

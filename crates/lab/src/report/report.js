@@ -102,7 +102,8 @@
   }
 
   function bottlenecks(element) {
-    const causes = ['read', 'commit', 'locks', 'other'];
+    const known = ['read', 'commit', 'storage', 'locks', 'work', 'queue', 'other'];
+    const causes = known.filter(cause => ['read', 'commit', 'locks', 'other'].includes(cause) || cells.some(cell => cause in (cell.shares || {})));
     cells.forEach(cell => Object.keys(cell.shares || {}).forEach(cause => causes.includes(cause) || causes.push(cause)));
     const label = nameLabel(element, 12, 3);
     const shareOf = (cell, cause) => (cell.shares || {})[cause] || 0;

@@ -139,7 +139,7 @@ impl<'a> Order<'a> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::record::Warning;
     use crate::report::precision_tests::{UNTIL, add, records};
@@ -150,7 +150,7 @@ mod tests {
     const QUIET: &[f64] = &[1.0, 1.01, 0.99];
     const LOUD: &[f64] = &[1.0, 1.3, 0.8, 1.2, 0.75];
 
-    fn plan(records: &Records) -> Plan {
+    pub(super) fn plan(records: &Records) -> Plan {
         let estimate = Estimate { load: Duration::ZERO, per_trial: Duration::ZERO, total: Duration::ZERO };
         Plan { cells: records.header.cells.clone(), trials: Vec::new(), estimate }
     }
@@ -237,3 +237,7 @@ mod tests {
         assert_eq!(run(1.0).len(), 3);
     }
 }
+
+#[cfg(test)]
+#[path = "order_promises_tests.rs"]
+mod promises_tests;

@@ -28,6 +28,21 @@ pub trait Telemetry: Debug + Sync {
     fn durability(&self, _settings: &Settings) -> Durability {
         Durability::default()
     }
+
+    fn engine(&self) -> Engine {
+        Engine::Process
+    }
+}
+
+/// The threads that do the work of the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Engine {
+    /// Those of a process of its own.
+    Process,
+    /// The clients' own threads. They wait for every read of the storage.
+    InClients,
+    /// There is no engine: the clients are a tool that reads and writes files.
+    Files,
 }
 
 /// A chart over time of lines in one unit.
@@ -205,6 +220,16 @@ pub struct Durability {
 pub struct Silent;
 
 impl Telemetry for Silent {}
+
+/// Telemetry of what has no process and no counters.
+#[derive(Debug)]
+pub struct Without(pub Engine);
+
+impl Telemetry for Without {
+    fn engine(&self) -> Engine {
+        self.0
+    }
+}
 
 #[cfg(test)]
 mod tests {

@@ -4,6 +4,9 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot set itself up should panic")]
 
 mod adapter;
+mod bad_input;
+mod bottleneck_cells;
+mod bottlenecks;
 mod clean;
 mod cli;
 mod dilation;
@@ -19,6 +22,7 @@ mod hostile_results;
 mod hostile_server;
 mod hostile_storage;
 mod hostile_text;
+mod killed_runs;
 mod layout;
 mod mariadb;
 mod mistakes;
@@ -32,6 +36,7 @@ mod planted;
 mod postgres;
 mod postgres_run;
 mod published;
+mod records_data;
 mod replication;
 mod report_compare;
 mod report_html;

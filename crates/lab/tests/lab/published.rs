@@ -143,6 +143,7 @@ fn json_has_the_value_the_interval_and_the_verdict_of_every_check() {
     assert_eq!(check["own_data"]["holds"], true);
     assert_eq!(check["check"]["stated"], 4.5);
     assert_eq!(answer["rows"][0]["values"].as_array().unwrap().len(), 3);
+    assert_eq!(compared(&[HDD, OFF], 3, &["--json"]), told);
 }
 
 #[test]

@@ -1,9 +1,10 @@
 //! A verification of the database, and the result of one condition over many warehouses or tables.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// One verification of the database.
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq, Eq)]
 pub struct Check {
     pub name: String,
     pub passed: bool,

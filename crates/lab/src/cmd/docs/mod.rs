@@ -1,4 +1,4 @@
-//! `spindle docs`: reference pages in Markdown, made from declarations. A copy of each is in `docs/`, and a
+//! `spindle docs`: reference pages in Markdown and the schema of records, made from declarations. A copy of each is in `docs/`, and a
 //! test keeps it up to date. A page is a function and a line of [`PAGES`].
 
 mod profiles;
@@ -9,6 +9,7 @@ use clap::Args;
 use spindle_base::{Mistake, near};
 
 use crate::cmd::output::{columns, print};
+use crate::record::schema;
 use crate::scenario;
 use crate::stack::reference;
 
@@ -45,6 +46,12 @@ const PAGES: &[Page] = &[
         file: "server-kinds.md",
         about: "kinds of servers: programs, versions, workloads, settings",
         text: servers::page,
+    },
+    Page {
+        name: "records",
+        file: "records.schema.json",
+        about: "JSON Schema of a line of records.jsonl",
+        text: schema::text,
     },
 ];
 

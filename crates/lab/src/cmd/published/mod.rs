@@ -49,20 +49,29 @@ struct Layout {
     /// Layout of the answer.
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
+    /// The same as `--format json`.
+    #[arg(long, conflicts_with = "format")]
+    json: bool,
+}
+
+impl Layout {
+    fn format(&self) -> Format {
+        if self.json { Format::Json } else { self.format }
+    }
 }
 
 /// Fails with a [`spindle_base::Mistake`] of the user.
 pub fn run(arguments: &PublishedArguments) -> Result<()> {
     match &arguments.command {
-        Command::List(layout) => list(layout.format),
+        Command::List(layout) => list(layout.format()),
         Command::Show { name, layout } => {
             let named = claims::find(name)?;
-            print(&show::page(named, layout.format)?)
+            print(&show::page(named, layout.format())?)
         }
         Command::Compare { records, layout } => {
             let read = |path: &PathBuf| Ok((shown(path), report::read(path)?));
             let runs = records.iter().map(read).collect::<Result<Vec<_>, spindle_base::Mistake>>()?;
-            print(&claims::compare(&runs)?.lay_out(layout.format)?)
+            print(&claims::compare(&runs)?.lay_out(layout.format())?)
         }
     }
 }

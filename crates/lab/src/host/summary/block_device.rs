@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::raid::Raid;
@@ -26,7 +27,7 @@ const QUEUE: [&str; 9] = [
     "rq_affinity",
 ];
 
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq, Eq, Default)]
 #[serde(default)]
 pub struct BlockDevice {
     /// Kernel name: `sda1`.

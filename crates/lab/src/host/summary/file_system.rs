@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use spindle_mount::unescape;
 
@@ -51,7 +52,7 @@ const WORDS: [&str; 12] = [
     "cache",
 ];
 
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq, Eq)]
 pub struct FileSystem {
     /// The directory, or the usual one above it: `/home/...`.
     pub at: String,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use spindle_base::proc::field;
 use spindle_mount::unescape;
@@ -22,7 +23,7 @@ const SETTINGS: [&str; 10] = [
     "zone_reclaim_mode",
 ];
 
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Default)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq, Default)]
 #[serde(default)]
 pub struct Memory {
     /// Of the machine, without the limits of control groups.
@@ -43,7 +44,7 @@ pub struct Memory {
 }
 
 /// A NUMA node.
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq, Eq)]
 pub struct MemoryNode {
     pub node: u32,
     pub size_bytes: u64,
@@ -51,7 +52,7 @@ pub struct MemoryNode {
     pub cpus: String,
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq, Eq)]
 pub struct Swap {
     /// `partition` or `file`; the kernel calls every block device a partition.
     pub kind: String,
@@ -59,7 +60,7 @@ pub struct Swap {
 }
 
 /// Pages that are set aside.
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq, Eq)]
 pub struct HugePages {
     pub size_bytes: u64,
     pub count: u64,

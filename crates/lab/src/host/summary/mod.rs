@@ -20,6 +20,7 @@ mod words;
 
 use std::path::Path;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use block_device::{Alignment, BlockDevice};
@@ -31,7 +32,7 @@ pub use raid::Raid;
 use tree::Tree;
 pub use words::Section;
 
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Default)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq, Default)]
 #[serde(default)]
 pub struct Summary {
     pub platform: Platform,

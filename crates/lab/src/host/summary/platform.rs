@@ -1,5 +1,6 @@
 //! The machine as a whole: maker, hypervisor, clock.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use spindle_base::proc::field;
 
@@ -8,7 +9,7 @@ use super::tree::Tree;
 const DMI: &str = "sys/class/dmi/id";
 const CLOCK: &str = "sys/devices/system/clocksource/clocksource0";
 
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Default)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq, Default)]
 #[serde(default)]
 pub struct Platform {
     pub architecture: String,

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use spindle_base::units::parse_size_bytes;
 
@@ -10,7 +11,7 @@ use super::tree::Tree;
 const CPUS: &str = "sys/devices/system/cpu";
 
 /// The model is in [`crate::host::provenance::Machine`].
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Default)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq, Default)]
 #[serde(default)]
 pub struct Processor {
     pub sockets: u32,
@@ -36,7 +37,7 @@ pub struct Processor {
 }
 
 /// One kind of cache.
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq, Eq)]
 pub struct Cache {
     pub level: u32,
     /// `data`, `instruction` or `unified`.
@@ -46,7 +47,7 @@ pub struct Cache {
     pub count: u32,
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq, Eq)]
 pub struct IdleState {
     pub name: String,
     /// Time to leave it.

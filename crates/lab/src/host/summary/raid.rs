@@ -1,12 +1,13 @@
 //! Arrays of the kernel (md). Source: Linux, Documentation/admin-guide/md.rst.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::block_device::is_zero;
 use super::tree::Tree;
 
 /// An array of the kernel (md).
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq, Eq, Default)]
 #[serde(default)]
 pub struct Raid {
     /// `raid10`, `linear`, ...

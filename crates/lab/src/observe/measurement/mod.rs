@@ -3,6 +3,7 @@
 //! or a setting.
 
 mod commits;
+mod devices;
 mod evidence;
 mod machine;
 mod replicas;
@@ -18,6 +19,7 @@ use hdrhistogram::Histogram;
 use spindle_base::dilation::Dilation;
 use spindle_base::histogram;
 use spindle_load::{Second, Summary};
+use spindle_model::Rates;
 
 use crate::observe::machine::SAMPLING;
 use crate::observe::{Sample, bottleneck};
@@ -49,6 +51,8 @@ pub struct Window {
     /// Interprets the samples' counters.
     pub telemetry: &'static dyn Telemetry,
     pub durability: Durability,
+    /// Those that the parameters of the emulated devices state, in the order of the layout; empty if unknown.
+    pub rates: Vec<Rates>,
     /// [`crate::record::MachineActivity::timer_tail_us`].
     pub timer_tail_us: Option<f64>,
     pub cpu_count: u32,
@@ -129,7 +133,9 @@ pub fn bottleneck_so_far(window: &Window, looks: Vec<&BTreeMap<String, f64>>) ->
     let moved = moved(window);
     let duration_s = window.summary.duration_s;
     let counters = window.telemetry.counters(&Readings { moved: &moved, looks, duration_s });
-    Ok(bottleneck::verdict(&evidence::evidence(window, &cpu(window), &counters, &mounts)))
+    let verdict = bottleneck::verdict(&evidence::evidence(window, &cpu(window), &counters, &mounts));
+    // For those who follow, the sentence is enough.
+    Ok(Bottleneck { evidence: None, ..verdict })
 }
 
 /// Summary of each kind of transaction, and the latencies of all kinds together.

@@ -49,6 +49,7 @@ fn sample(start: Duration, second: u64) -> Sample {
             memory_available_bytes: (100 - second) << 20,
         },
         server_cpu_s: 0.5 * second as f64,
+        server_threads: Vec::new(),
         emulator_cpu_s: 0.1 * second as f64,
         mounts: vec![mount_sample(second, 1)],
         counters: BTreeMap::from([
@@ -150,6 +151,7 @@ fn window(seconds: u64) -> Window {
         replicas: Vec::new(),
         telemetry: protocol("mysql://root@localhost"),
         durability: Durability::default(),
+        rates: Vec::new(),
         cpu_count: 2,
         dilation: Dilation::NONE,
     }

@@ -1,9 +1,10 @@
 //! Charts over time of the series that a record keeps by name.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A chart of some of the series by name, all in one unit.
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq, Eq)]
 pub struct ChartHead {
     pub title: String,
     /// Names in [`super::Series::server`] or [`super::Series::machine`].

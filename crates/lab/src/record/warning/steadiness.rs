@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use spindle_base::text;
 
 use crate::record::Settling;
 
 /// A settling whose time was over before the load was steady.
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq)]
 pub struct NeverSettled {
     /// In dilated time.
     pub after_s: f64,

@@ -7,6 +7,7 @@ mod average;
 mod bottleneck;
 mod cell;
 mod charts;
+pub(super) mod costs;
 mod latency;
 mod matrix;
 mod provenance;
@@ -16,7 +17,6 @@ mod table;
 mod verdict;
 mod warnings;
 
-pub(crate) use self::bottleneck::bottleneck_name;
 use self::cell::Failure;
 pub use self::cell::{CellView, Range, Ratio};
 pub(crate) use self::cell::{failure, measured, metric, samples, set_aside, warning_names};
@@ -84,6 +84,9 @@ pub struct View {
     /// For `--format diskstats` alone: a page would double in size.
     #[serde(skip)]
     pub diskstats: DiskStats,
+    /// For `--format records` alone.
+    #[serde(skip)]
+    pub records: Records,
 }
 
 /// One verification, over all trials of all cells.
@@ -152,6 +155,7 @@ impl View {
             charts: Charts::new(metric.as_deref(), &cells, &sweeps, records),
             sweeps,
             diskstats: DiskStats::new(records),
+            records: records.clone(),
             metric,
             cells,
         }

@@ -11,7 +11,6 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use spindle_stats::fewest_for_quantile;
 
-use super::bottleneck::bottleneck_name;
 use super::cell::{CellView, failure, set_aside};
 use super::latency::is_shown;
 use crate::record::{
@@ -266,7 +265,7 @@ fn of_measurement(measurement: &Measurement) -> Vec<Figure> {
     figures.extend(of_series("machine", &measurement.series.machine));
     figures.extend(measurement.machine.iter().flat_map(|machine| numbers("machine_", machine, 0)));
     let bottleneck = &measurement.bottleneck;
-    figures.push(Figure { value: None, text: bottleneck_name(bottleneck.kind), ..figure("bottleneck", 0.0) });
+    figures.push(Figure { value: None, text: bottleneck.kind.name(), ..figure("bottleneck", 0.0) });
     let share = |(cause, share): (&String, &f64)| figure(&format!("{cause}_share"), *share);
     figures.extend(bottleneck.shares.iter().map(share));
     let passed = measurement.verification.iter().filter(|check| check.passed).count();

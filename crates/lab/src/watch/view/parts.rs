@@ -6,7 +6,6 @@ use ratatui::text::{Line, Span};
 
 use super::{Part, Shown};
 use crate::record::{SeriesUnit, StorageSeries};
-use crate::report::bottleneck_name;
 use crate::report::format::{bytes, number, percent};
 use crate::watch::line::{Operation, operations, phase_words};
 use crate::watch::state::{CpuShares, State, StorageState, TrialState};
@@ -79,9 +78,9 @@ pub(super) fn below(shown: &Shown<'_>, width: usize) -> Vec<Part> {
             parts.push(Part { lines: wrapped(&format!("server: {counters}"), width, 3), rank: 6 });
         }
         if let Some(bottleneck) = &trial.bottleneck {
-            let kind = format!("bottleneck so far: {}", bottleneck_name(bottleneck.kind));
+            let kind = format!("bottleneck so far: {}", bottleneck.kind.name());
             parts.push(Part { lines: vec![Line::styled(cut(&kind, width), paint.bold())], rank: 2 });
-            parts.push(Part { lines: wrapped(&bottleneck.reason, width, 3), rank: 5 });
+            parts.push(Part { lines: wrapped(&bottleneck.sentences(), width, 4), rank: 5 });
         }
     }
     let result = state.standing.last_result.as_ref();

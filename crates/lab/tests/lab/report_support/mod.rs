@@ -189,7 +189,7 @@ fn trial(shape: &Shape, block: u32, machine: f64, seed: u64, seconds: usize) -> 
             ]),
             seed,
         },
-        started_at: format!("2000-01-01T00:0{}:00Z", block % 10),
+        started_at: format!("2000-01-01T00:{:02}:00Z", block % 60),
         phases_s: BTreeMap::from([("restore".to_owned(), 0.4), ("measure".to_owned(), 60.0)]),
         error: None,
         measurement: Some(measurement(shape, machine, seed, seconds)),
@@ -333,6 +333,8 @@ fn measurement(shape: &Shape, machine: f64, seed: u64, seconds: usize) -> Measur
                 commit * 100.0,
                 shape.cpu * 100.0
             ),
+            next: None,
+            evidence: None,
         },
         server_counters: BTreeMap::from([("Innodb_buffer_pool_reads".to_owned(), total * reads)]),
         verification: (1..=12)

@@ -1,9 +1,10 @@
 //! Classes of database files, which can lie on mounts of their own.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A class of database file, in the order of the mounts: the data's first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FileClass {
     /// Tables and indexes, and every file of no other class.
