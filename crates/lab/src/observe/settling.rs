@@ -160,6 +160,7 @@ mod tests {
             emulator_cpu_s: 0.0,
             mounts: vec![MountSample { statistics: Some(statistics), ..MountSample::default() }],
             counters: BTreeMap::from([dirty, history]),
+            readings: BTreeMap::new(),
             binlog_bytes: None,
             replicas: Vec::new(),
         }

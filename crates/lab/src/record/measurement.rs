@@ -19,6 +19,7 @@ pub use settling::Settling;
 mod settling;
 
 mod chart;
+
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq)]
 pub struct Measurement {
     /// Length of the measured window, in dilated time as every figure of the measurement. CPU seconds are

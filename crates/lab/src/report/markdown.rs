@@ -72,11 +72,11 @@ fn activity(view: &View) -> Vec<String> {
 }
 
 fn costs(view: &View) -> String {
-    let Some(rows) = super::costs::rows(view) else { return String::new() };
+    let Some(rows) = super::view::costs::rows(view) else { return String::new() };
     let line = |fields: &[String]| format!("| {} |\n", fields.iter().map(|field| escaped(field)).join(" | "));
     let rule = format!("|---|{}\n", "--:|".repeat(rows[0].len() - 1));
     let body: String = rows[1..].iter().map(|row| line(row)).collect();
-    format!("{}:\n\n{}{rule}{body}\n", super::costs::CAPTION, line(&rows[0]))
+    format!("{}:\n\n{}{rule}{body}\n", super::view::costs::CAPTION, line(&rows[0]))
 }
 
 /// Table of operations, for workloads that report the clients' own CPU.

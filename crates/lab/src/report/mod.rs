@@ -6,7 +6,6 @@
 mod advice;
 mod comma;
 pub mod compare;
-mod costs;
 mod dilation;
 mod diskstats;
 mod disturbed;

@@ -23,7 +23,7 @@ pub(super) fn page(view: &View, colour: bool) -> String {
         let _ = writeln!(page, "{}", wrapped(footnote, "  "));
     }
     if let Some(rows) = costs(view) {
-        let _ = writeln!(page, "\n{}", wrapped(&format!("{}:", super::costs::CAPTION), ""));
+        let _ = writeln!(page, "\n{}", wrapped(&format!("{}:", super::view::costs::CAPTION), ""));
         for (index, line) in rows.iter().enumerate() {
             let _ = writeln!(page, "{}", if index == 0 { bold(line) } else { line.clone() });
         }
@@ -143,7 +143,7 @@ fn row(view: &View, cell: &CellView) -> [String; 8] {
 }
 
 fn costs(view: &View) -> Option<Vec<String>> {
-    let rows = super::costs::rows(view)?;
+    let rows = super::view::costs::rows(view)?;
     let longest = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let mut widths: Vec<usize> = (0..rows[0].len()).map(longest).collect();
     widths[0] = widths[0].min(WIDTH - widths[1..].iter().map(|width| width + 1).sum::<usize>());

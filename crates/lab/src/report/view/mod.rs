@@ -7,6 +7,7 @@ mod average;
 mod bottleneck;
 mod cell;
 mod charts;
+pub(super) mod costs;
 mod latency;
 mod matrix;
 mod provenance;
