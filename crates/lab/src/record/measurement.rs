@@ -1,6 +1,8 @@
 //! The measurement of a trial.
 
+mod events;
 mod evidence;
+mod settling;
 
 use std::collections::BTreeMap;
 
@@ -10,12 +12,11 @@ use spindle_base::dilation::Dilation;
 use spindle_load::{Check, Metric};
 
 use super::{FileClass, MountView, ReplicationView, words};
+pub use events::{EventView, PartView};
 pub use evidence::{
     BusyThread, CommitEstimate, Evidence, RateEvidence, RateOf, RedoEvidence, StorageEvidence, ThreadEvidence,
 };
 pub use settling::Settling;
-
-mod settling;
 
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq)]
 pub struct Measurement {
@@ -58,6 +59,12 @@ pub struct Measurement {
     /// Differences of server counters over the measured window, by the server's own names.
     pub server_counters: BTreeMap<String, f64>,
     pub verification: Vec<Check>,
+    /// The events that took place, in their order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<EventView>,
+    /// The parts of the window that the events make; none without events.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<PartView>,
 }
 
 impl Measurement {

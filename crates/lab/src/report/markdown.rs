@@ -16,6 +16,7 @@ pub(super) fn page(view: &View) -> String {
     let footnotes = view.footnotes.iter().map(|note| format!("{}\n", escaped(note)));
     page.extend(std::iter::once("\n".to_owned()).chain(footnotes.map(|note| note + "\n")));
     page += &super::matrix::markdown(view);
+    page += &super::events::markdown(view);
     let warnings: Vec<String> = view
         .warnings
         .iter()

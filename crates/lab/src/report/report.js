@@ -162,6 +162,18 @@
   }
 
   const seconds = values => values.map((value, index) => [index + 1, value]);
+  // The events as vertical lines, of one cell or of all.
+  function eventLines(cell) {
+    const events = (data.events || []).filter(event => cell == null || event.cells.includes(cell));
+    if (!events.length) { return []; }
+    return [{
+      name: 'events', type: 'line', data: [], silent: true, color: theme.ink,
+      markLine: {
+        silent: true, symbol: 'none', lineStyle: { color: theme.ink, width: 1, type: 'dashed', opacity: 0.8 },
+        data: events.map(event => ({ xAxis: event.at_s, name: event.change, label: Object.assign(text(), { position: 'insideEndTop', formatter: '{b}', fontSize: 11, width: 124, overflow: 'truncate' }) })),
+      },
+    }];
+  }
   function overTime(lines, options) {
     const longest = Math.max(2, ...lines.map(line => line.data.length));
     return base({
@@ -175,7 +187,7 @@
       series: lines.map(line => ({
         name: line.name, type: 'line', showSymbol: false, data: seconds(line.data), color: line.color, connectNulls: false,
         lineStyle: { width: line.width || 1.5, type: line.dash || 'solid', opacity: line.opacity || 1 },
-      })),
+      })).concat(eventLines(options.cell)),
     });
   }
 
@@ -183,7 +195,7 @@
     const cell = cells[index];
     return () => overTime(cell.trials.map((trial, order) => ({
       name: 'trial ' + trial.trial, data: trial.per_s, color: theme.series(index), opacity: 1 - 0.6 * order / Math.max(1, cell.trials.length), dash: dashes[(trial.trial - 1) % 4],
-    })), { log: false });
+    })), { log: false, cell: index });
   }
 
   function panel(index) {
