@@ -17,5 +17,5 @@ pub mod workloads;
 
 pub use catalog::{WorkloadSpec, Written, WrittenKey};
 pub use process::RunSpec;
-pub use protocol::{Command, Endpoint, Event, KindSummary, Metric, Second, Summary};
+pub use protocol::{Command, Endpoint, Event, KindSummary, Metric, Part, Second, Summary};
 pub use workload::{Check, Client, Declared, Failure, Outcome, Progress, Target, Workload};

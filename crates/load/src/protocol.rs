@@ -49,6 +49,11 @@ pub enum Command {
     Measure { duration_s: f64 },
     /// Ends the window now, unless it has ended by itself. Foreign tools cannot.
     EndWindow,
+    /// Ends a part of the window, of which the summary tells, and begins the next one. Foreign tools cannot.
+    EndPart,
+    /// The load becomes so many times that of the workload: the rate of the open loop, the number of
+    /// terminals of the closed loop. Foreign tools cannot.
+    SetLoad { times: f64 },
     /// Ends the terminals after their current transaction and exits.
     Stop,
 }
@@ -104,6 +109,18 @@ pub struct Summary {
     /// It grows while the server falls behind the rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub behind_s: Option<f64>,
+    /// The parts of the window, if it was parted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<Part>,
+}
+
+/// A part of a window, with the transactions that ended in it.
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Default)]
+pub struct Part {
+    pub duration_s: f64,
+    pub metric: Metric,
+    /// Of all kinds of transactions.
+    pub histogram: String,
 }
 
 /// The figure by which the cells of a workload are compared.

@@ -11,6 +11,7 @@
 
 use std::collections::VecDeque;
 
+use crate::change::{Change, Changed};
 use crate::device::{Counters, Device, WriteFate};
 use crate::layers::Ageing;
 use crate::request::{Completion, Operation, Request, RequestId, SECTOR_BYTES};
@@ -155,6 +156,13 @@ impl<Purpose> Child<Purpose> {
     pub(crate) fn set_use(&mut self, ageing: Option<&Ageing>) {
         self.device.set_use(ageing);
         self.next_at = self.device.poll_at();
+    }
+
+    pub(crate) fn change(&mut self, now: Instant, change: Change) -> Changed {
+        self.now = self.now.max(now);
+        let changed = self.device.change(self.now, change);
+        self.next_at = self.device.poll_at();
+        changed
     }
 
     pub(crate) fn counters(&self) -> Counters {

@@ -6,6 +6,7 @@
 
 use std::fmt;
 
+use crate::change::{Change, Changed};
 use crate::declare;
 use crate::parameter::Invalid;
 use crate::request::{Completion, Operation, Request, RequestId};
@@ -55,6 +56,11 @@ pub trait Device: Send {
     /// device's mapping, like ATA SECURITY ERASE UNIT or NVMe Format; wear stays. Allowed only while no
     /// request is in flight. A device without such state ignores it.
     fn set_use(&mut self, _ageing: Option<&Ageing>) {}
+
+    /// A part of it changes at `now`, with requests in flight or without: see [`mod@crate::change`].
+    fn change(&mut self, _now: Instant, _change: Change) -> Changed {
+        Ok(false)
+    }
 }
 
 declare! {
@@ -207,6 +213,10 @@ impl Device for Box<dyn Device> {
 
     fn set_use(&mut self, ageing: Option<&Ageing>) {
         (**self).set_use(ageing);
+    }
+
+    fn change(&mut self, now: Instant, change: Change) -> Changed {
+        (**self).change(now, change)
     }
 }
 

@@ -1,5 +1,6 @@
 //! The common part of layers, and of devices without a fast path: a [`Base`] and the verbs of [`Layered`].
 
+use crate::change::{Change, Changed};
 use crate::children::{Child, in_host_terms};
 use crate::device::{Counters, Device, PowerCut, WriteFate};
 use crate::layers::Ageing;
@@ -76,6 +77,11 @@ pub(crate) trait Layered: Send {
         self.poll_below(at);
     }
 
+    /// As [`Device::change`], of the layer alone, at a time up to which all events have been handled.
+    fn change_own(&mut self, _now: Instant, _change: Change) -> Changed {
+        Ok(false)
+    }
+
     /// As [`Device::power_cut`], at a time up to which all events have been handled. The table of requests is
     /// reset afterwards.
     fn cut(&mut self, now: Instant) -> Vec<WriteFate>;
@@ -112,6 +118,20 @@ pub(crate) trait Layered: Send {
     fn wakes_at(&self) -> Option<Instant> {
         self.next_event_at()
     }
+}
+
+/// Changes the first of the devices that has such a part.
+pub(crate) fn change_first<'a, Purpose: 'a>(
+    devices: impl IntoIterator<Item = &'a mut Child<Purpose>>,
+    now: Instant,
+    change: Change,
+) -> Changed {
+    for device in devices {
+        if device.change(now, change)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// The earlier of two times. Without an iterator, because a driver asks after each call.
@@ -160,5 +180,13 @@ impl<L: Layered> Device for L {
 
     fn set_use(&mut self, ageing: Option<&Ageing>) {
         self.base_mut().below.iter_mut().for_each(|device| device.set_use(ageing));
+    }
+
+    fn change(&mut self, now: Instant, change: Change) -> Changed {
+        self.advance(now);
+        let is_changed =
+            self.change_own(now, change)? || change_first(&mut self.base_mut().below, now, change)?;
+        self.advance(now);
+        Ok(is_changed)
     }
 }

@@ -2,6 +2,7 @@
 //! threads, no randomness without a seed and no dependencies: see its `clippy.toml` and ARCHITECTURE.md.
 
 mod alignment;
+mod change;
 mod children;
 mod closed_loop;
 mod device;
@@ -20,6 +21,7 @@ mod virtual_time;
 mod volatile;
 
 pub use alignment::{Alignment, Share};
+pub use change::{Change, Changed};
 pub use closed_loop::{ClosedLoop, Driver, Measured, Order, Sample};
 pub use device::{Built, Counters, Device, Fate, PowerCut, WriteFate};
 pub use devices::*;

@@ -42,6 +42,10 @@ pub enum Command {
         overwrite_percent: u64,
         seed: u64,
     },
+    /// A part of the disk changes: `battery fails`, `member 2 is replaced` ([`spindle_model::Change`]).
+    Change {
+        change: String,
+    },
     /// Erases the device's mapping and content. The caller has unmounted the file system before.
     SecureErase,
     /// Keeps the content as an immutable image. The caller has unmounted the file system before.

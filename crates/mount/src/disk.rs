@@ -30,6 +30,7 @@ use crate::watchdog::{self, LOG_FILE, PROCESS_DRAFT, PROCESS_FILE, Watchdog};
 use crate::workers;
 use spindle_base::dilation::Dilation;
 use spindle_base::{Mistake, near};
+use spindle_model::Change;
 
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
 pub struct DiskOptions {
@@ -138,6 +139,15 @@ impl Disk {
     pub fn set_timing(&mut self, on: bool) -> Result<()> {
         let switched = self.client.call(&control::Command::Timing { on });
         switched.map(drop).map_err(|error| self.death().unwrap_or(error))
+    }
+
+    /// A part of the disk changes.
+    ///
+    /// # Errors
+    /// The emulator died, or the disk cannot change so.
+    pub fn change(&mut self, change: Change) -> Result<()> {
+        let changed = self.client.call(&control::Command::Change { change: change.to_string() });
+        changed.map(drop).map_err(|error| self.death().unwrap_or(error))
     }
 
     /// # Errors

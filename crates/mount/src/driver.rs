@@ -30,7 +30,8 @@ use rustix::time::{
 };
 use spindle_base::dilation::Dilation;
 use spindle_model::{
-    Ageing, Device, Instant, MICROSECOND, MILLISECOND, Operation, Outcome, Request, RequestId, SECOND,
+    Ageing, Change, Changed, Device, Instant, MICROSECOND, MILLISECOND, Operation, Outcome, Request,
+    RequestId, SECOND,
 };
 
 use crate::clock::{Clock, RealInstant};
@@ -305,6 +306,27 @@ impl<P: Send + 'static> Driver<P> {
             core.device.set_use(ageing);
         }
         is_idle
+    }
+
+    /// A part of the device changes now, whatever is in flight: see [`Device::change`].
+    ///
+    /// # Errors
+    /// The part cannot change so.
+    pub fn change(&self, change: Change) -> Changed {
+        let mut core = self.shared.lock();
+        let now = core.clock.now();
+        core.model_now = core.model_now.max(now);
+        let model_now = core.model_now;
+        let changed = core.device.change(model_now, change)?;
+        let mut due = Vec::new();
+        if core.statistics.timing {
+            core.collect_due(now, &mut due);
+        }
+        core.armed_for = None;
+        self.shared.arm(&mut core);
+        drop(core);
+        self.shared.answer(due);
+        Ok(changed)
     }
 
     /// Sets the cost of a request outside the model, in real time; see the module's header. Resets the

@@ -10,12 +10,12 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::sleep;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Error, Result, bail, ensure};
 use fuser::{Config, Filesystem, MountOption, Session};
 use serde::{Deserialize, Serialize};
 use spindle_base::dilation::Dilation;
 use spindle_base::proc::CpuTimes;
-use spindle_model::{Ageing, Device, LayerParameters as _};
+use spindle_model::{Ageing, Change, Device, LayerParameters as _};
 
 use crate::control::{self, Command, Reply};
 use crate::disk;
@@ -289,6 +289,10 @@ impl<P: Send + 'static> Control<P> {
             Command::SecureErase => {
                 ensure!(self.driver.set_use(None), BUSY);
                 self.store.clear(0, self.store.size_bytes())?;
+            }
+            Command::Change { change } => {
+                let change: Change = change.parse().map_err(Error::msg)?;
+                ensure!(self.driver.change(change)?, "the disk has no part for it: {}", change.part());
             }
             Command::Snapshot { directory } => {
                 self.store.snapshot(&directory)?;

@@ -13,6 +13,7 @@ use crate::host::provenance;
 use crate::record::{Cell, MountHead, spelling};
 use crate::report::{self, Records};
 use crate::run::{self, preflight};
+use crate::scenario::events::Event;
 use crate::scenario::fill::{Filled, percent};
 use crate::scenario::plan::{Plan, plan};
 use crate::scenario::{Bounds, Scenario, Settle};
@@ -84,9 +85,11 @@ fn table(scenario: &Scenario, plan: &Plan, filled: &[Filled]) -> String {
         let known = if run.dilation.fixed().is_some() { "" } else { "up to " };
         format!("each second of them takes {known}{most} s")
     });
+    let events: String =
+        scenario.events.iter().map(|event| format!("event {}\n", event.sentence())).collect();
     let goes_on = run.until.map(|until| format!("then further ones {}\n", until.words()));
     text.push_str(&format!(
-        "\n{} in {}, start {}: {}\n{} {} ({} a trial, {} to load), seed {}\n{}",
+        "\n{} in {}, start {}: {}\n{} {} ({} a trial, {} to load), seed {}\n{}{events}",
         plural(plan.trials.len(), "trial"),
         plural(run.trials as usize, "shuffled block"),
         spelling(&run.start),
@@ -165,7 +168,7 @@ fn json(scenario: &Scenario, plan: &Plan, filled: &[Filled]) -> serde_json::Valu
         let cell = &plan.cells[trial.cell_index].name;
         json!({ "cell": cell, "trial": trial.trial, "block": trial.block, "seed": trial.seed })
     });
-    json!({
+    let mut plan_json = json!({
         "title": scenario.title,
         "scenario_hash": scenario.hash(),
         "seed": scenario.run.seed,
@@ -178,5 +181,10 @@ fn json(scenario: &Scenario, plan: &Plan, filled: &[Filled]) -> serde_json::Valu
             "per_trial": plan.estimate.per_trial.as_secs_f64(),
             "total": plan.estimate.total.as_secs_f64(),
         },
-    })
+    });
+    if !scenario.events.is_empty() {
+        let event = |event: &Event| json!({ "at_s": event.at.as_secs_f64(), "change": event.change.words() });
+        plan_json["events"] = scenario.events.iter().map(event).collect();
+    }
+    plan_json
 }

@@ -156,7 +156,6 @@ mod tests {
             machine: MachineSample::default(),
             server_cpu_s: 0.0,
             server_threads: Vec::new(),
-            readings: BTreeMap::new(),
             emulator_cpu_s: 0.0,
             mounts: vec![MountSample { statistics: Some(statistics), ..MountSample::default() }],
             counters: BTreeMap::from([dirty, history]),

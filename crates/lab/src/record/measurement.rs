@@ -1,6 +1,9 @@
 //! The measurement of a trial.
 
+mod chart;
+mod events;
 mod evidence;
+mod settling;
 
 use std::collections::BTreeMap;
 
@@ -11,14 +14,11 @@ use spindle_load::{Check, Metric};
 
 use super::{FileClass, MountView, ReplicationView, words};
 pub use chart::{ChartHead, SeriesUnit};
+pub use events::{EventView, PartView};
 pub use evidence::{
     BusyThread, CommitEstimate, Evidence, RateEvidence, RateOf, RedoEvidence, StorageEvidence, ThreadEvidence,
 };
 pub use settling::Settling;
-
-mod settling;
-
-mod chart;
 
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq)]
 pub struct Measurement {
@@ -61,6 +61,12 @@ pub struct Measurement {
     /// Differences of server counters over the measured window, by the server's own names.
     pub server_counters: BTreeMap<String, f64>,
     pub verification: Vec<Check>,
+    /// The events that took place, in their order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<EventView>,
+    /// The parts of the window that the events make; none without events.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<PartView>,
 }
 
 impl Measurement {

@@ -18,6 +18,7 @@ pub(super) fn page(view: &View) -> String {
     page.extend(std::iter::once("\n".to_owned()).chain(footnotes.map(|note| note + "\n")));
     page += &costs(view);
     page += &super::matrix::markdown(view);
+    page += &super::events::markdown(view);
     let warnings: Vec<String> = view
         .warnings
         .iter()

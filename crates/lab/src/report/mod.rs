@@ -9,6 +9,7 @@ pub mod compare;
 mod dilation;
 mod diskstats;
 mod disturbed;
+mod events;
 mod experiment;
 pub mod format;
 mod html;

@@ -165,6 +165,18 @@
 
   // A point stands in the middle of the seconds that it is of.
   const seconds = line => line.data.map((value, index) => [(index + 0.5) * line.step + 0.5, value]);
+  // The events as vertical lines, of one cell or of all.
+  function eventLines(cell) {
+    const events = (data.events || []).filter(event => cell == null || event.cells.includes(cell));
+    if (!events.length) { return []; }
+    return [{
+      name: 'events', type: 'line', data: [], silent: true, color: theme.ink,
+      markLine: {
+        silent: true, symbol: 'none', lineStyle: { color: theme.ink, width: 1, type: 'dashed', opacity: 0.8 },
+        data: events.map(event => ({ xAxis: event.at_s, name: event.change, label: Object.assign(text(), { position: 'insideEndTop', formatter: '{b}', fontSize: 11, width: 124, overflow: 'truncate' }) })),
+      },
+    }];
+  }
   function overTime(lines, options) {
     const longest = Math.max(2, ...lines.map(line => line.data.length * line.step));
     const format = options.format || (options.share ? percent : number);
@@ -179,7 +191,7 @@
       series: lines.map(line => ({
         name: line.name, type: 'line', showSymbol: false, data: seconds(line), color: line.color, connectNulls: false,
         lineStyle: { width: line.width || 1.5, type: line.dash || 'solid', opacity: line.opacity || 1 },
-      })),
+      })).concat(eventLines(options.cell)),
     });
   }
 
@@ -187,7 +199,7 @@
     const cell = cells[index];
     return () => overTime(cell.trials.map((trial, order) => ({
       name: 'trial ' + trial.trial, data: trial.per_s, step: cell.step_s, color: theme.series(index), opacity: 1 - 0.6 * order / Math.max(1, cell.trials.length), dash: dashes[(trial.trial - 1) % 4],
-    })), { log: false });
+    })), { log: false, cell: index });
   }
 
   function panel(index) {
@@ -228,7 +240,7 @@
     const scale = scales[unit] && scales[unit](Math.min(...lines.map(line => line.lowest)), Math.max(...lines.map(line => line.highest)));
     return () => overTime(lines.map((line, order) => ({
       name: line.label, data: line.points, step: cell.step_s, color: theme.series(order), dash: dashes[order % 4],
-    })), { format: formats[unit], scale });
+    })), { format: formats[unit], scale, cell: index });
   }
 
   const drawings = [['throughput', throughput], ['latency', latency], ['bottlenecks', bottlenecks]];

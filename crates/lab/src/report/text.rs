@@ -33,6 +33,7 @@ pub(super) fn page(view: &View, colour: bool) -> String {
         page.push('\n');
     }
     let _ = writeln!(page, "\n{}", bold(&wrapped(&view.verdict.sentence, "")));
+    page += &super::events::text(view);
     let sentences = view.verdict.details.iter().chain(&view.replication).map(|text| format!("- {text}"));
     let warnings = view.warnings.iter().map(|warning| {
         let trials = plural(warning.trial_count, "trial");

@@ -22,6 +22,31 @@ const STOP_PATIENCE: Duration = Duration::from_secs(15);
 /// Patience with the killed process.
 const DYING_PATIENCE: Duration = Duration::from_secs(10);
 
+/// Follows a measured window, and may change something in it.
+pub trait Observer {
+    /// Gets each whole second of the window.
+    fn second(&mut self, second: &Second);
+
+    /// When something is to change next, since the begin of the window.
+    fn change_at(&self) -> Option<Duration> {
+        None
+    }
+
+    /// Changes it, at this time since the begin of the window. Returns what the load process has to do.
+    ///
+    /// # Errors
+    /// It could not be changed, which ends the window.
+    fn change(&mut self, _at: Duration) -> Result<Vec<Command>> {
+        Ok(Vec::new())
+    }
+}
+
+impl<F: FnMut(&Second)> Observer for F {
+    fn second(&mut self, second: &Second) {
+        self(second);
+    }
+}
+
 /// A running load. Dropping it kills the process.
 #[derive(Debug)]
 pub struct ClientProcess {
@@ -100,13 +125,32 @@ impl ClientProcess {
         &mut self,
         duration: Duration,
         enough: Option<u64>,
-        on_second: &mut dyn FnMut(&Second),
+        mut on_second: &mut dyn FnMut(&Second),
+    ) -> Result<Summary> {
+        self.measure_with(duration, enough, &mut on_second)
+    }
+
+    /// As [`ClientProcess::measure`], with changes in the window.
+    pub fn measure_with(
+        &mut self,
+        duration: Duration,
+        enough: Option<u64>,
+        observer: &mut dyn Observer,
     ) -> Result<Summary> {
         self.tell(&Command::Measure { duration_s: duration.as_secs_f64() })?;
+        let begun = Instant::now();
         let mut counted = 0;
         let deadline = self.deadline(duration + SUMMARY_PATIENCE);
         loop {
-            match self.next_event(deadline)? {
+            let change_at = observer.change_at().map(|at| begun + self.time.real_time_of(at));
+            match self.next_event(change_at.map_or(deadline, |at| at.min(deadline)))? {
+                None if change_at.is_some_and(|at| at <= Instant::now()) => {
+                    self.tell(&Command::EndPart)?;
+                    let at = self.time.clock.dilation.dilated(begun.elapsed());
+                    for command in observer.change(at)? {
+                        self.tell(&command)?;
+                    }
+                }
                 Some(Event::Second(second)) => {
                     // A second that ended before the window may arrive late.
                     if second.measured {
@@ -115,7 +159,7 @@ impl ClientProcess {
                         if !had_enough && enough.is_some_and(|enough| counted >= enough) {
                             self.tell(&Command::EndWindow)?;
                         }
-                        on_second(&second);
+                        observer.second(&second);
                     }
                 }
                 Some(Event::Summary(summary)) => return Ok(self.in_dilated_time(summary)),

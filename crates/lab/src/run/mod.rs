@@ -246,6 +246,7 @@ fn instance(
         runtime_directory: runtime_directory.to_owned(),
         settings: settings.clone(),
         environment: time.environment(),
+        changing: Vec::new(),
     })
 }
 

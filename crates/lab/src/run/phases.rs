@@ -1,5 +1,7 @@
 //! The phases of a trial: timed, displayed, and with a check for signals in between.
 
+mod events;
+mod observer;
 mod settle;
 
 use std::collections::BTreeMap;
@@ -15,14 +17,18 @@ use crate::host::other_runs::{OtherRuns, RunHead};
 use crate::host::progress::Progress;
 use crate::host::provenance;
 use crate::host::trial_time::TrialTime;
+use crate::observe::Sample;
 use crate::observe::measurement::Window;
-use crate::observe::{Sample, server_threads};
 use crate::scenario::RunSettings;
+use crate::scenario::events::Event;
 use crate::server::Running;
 use crate::server::telemetry::{Durability, Telemetry};
 use crate::stack::layout::Layout;
 use crate::volume::mounts::Mounts;
 use crate::watch::{LoadFacts, Publisher, WindowFeed};
+pub(super) use events::WindowEvents;
+pub(super) use observer::Observed;
+use observer::{Looks, WindowObserver};
 
 /// Maximum time before a signal is noticed during a warm-up.
 const WATCH_STEP: Duration = Duration::from_millis(100);
@@ -112,50 +118,25 @@ impl<'a> Phases<'a> {
         }
     }
 
-    pub(super) fn measure(
-        &self,
+    pub(super) fn measure<'w>(
+        &'w self,
         client: &mut ClientProcess,
         run: &RunSettings,
-        layout: &Layout,
-        mounts: &mut Mounts,
-        replicas: &mut Replicas<'_>,
-        running: &mut dyn Running,
+        layout: &'w Layout,
+        observed: Observed<'_, '_>,
+        events: WindowEvents,
     ) -> Result<Window> {
-        let (telemetry, server_id) = (running.telemetry(), running.process_id());
-        let (client_id, dilation) = (client.process_id(), self.time.clock.dilation);
-        let threads = || server_threads(server_id, dilation);
-        let mut look = || {
-            let sample = sample(self.interrupt, &self.time, mounts, replicas, running)?;
-            Ok::<Sample, anyhow::Error>(sample.with_client(client_id, dilation))
-        };
+        let (telemetry, server_id) = (observed.running.telemetry(), observed.running.process_id());
         // Runs that ended before the window are no matter.
         self.other_runs.take_seen();
         self.look_for_other_runs();
         self.publisher.plan_phase(run.measure);
-        let mut feed = self.feed(client, layout, telemetry, server_id);
-        let mut first = look()?;
-        first.server_threads = threads();
-        let mut seconds: Vec<(Second, Sample)> = Vec::new();
-        let mut failure = None;
+        let feed = self.feed(client, layout, telemetry, server_id);
+        let mut observer = WindowObserver::begin(self, observed, feed, events)?;
         let summary = self.interrupt.kill_on_signal(client.process_id(), || {
-            client.measure(run.measure, run.enough, &mut |second| {
-                self.progress.tick();
-                self.look_for_other_runs();
-                match look() {
-                    Ok(sample) => {
-                        seconds.push((second.clone(), sample));
-                        feed.second(&first, &seconds);
-                    }
-                    Err(error) => failure = failure.take().or(Some(error)),
-                }
-            })
+            client.measure_with(run.measure, run.enough, &mut observer)
         });
-        if let Some(failure) = failure {
-            return Err(failure);
-        }
-        let ended = threads();
-        let mut last = look()?;
-        last.server_threads = ended;
+        let Looks { first, seconds, last, events } = observer.end()?;
         self.look_for_other_runs();
         Ok(Window {
             summary: summary?,
@@ -171,6 +152,7 @@ impl<'a> Phases<'a> {
             timer_tail_us: self.timer_tail_us,
             cpu_count: provenance::cpu_count(),
             dilation: self.time.clock.dilation,
+            events: events.end()?,
         })
     }
 
@@ -193,6 +175,12 @@ impl<'a> Phases<'a> {
         };
         feed.begin();
         feed
+    }
+
+    /// On the screen, and to those who watch.
+    fn say_event(&self, event: &Event) {
+        self.progress.say(&format!("{}: {}", self.title, event.sentence()));
+        self.publisher.event(event.at, &event.change.words());
     }
 
     fn look_for_other_runs(&self) {

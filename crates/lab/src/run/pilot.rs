@@ -40,6 +40,7 @@ pub(super) fn scenario(scenario: &Scenario) -> Scenario {
     short.run.settle = Settle::For(short.run.settle.most().min(SETTLE));
     short.run.measure = short.run.measure.min(MEASURE);
     short.run.dilation = DilationRule::default();
+    short.events.clear();
     short
 }
 

@@ -15,9 +15,10 @@ use spindle_base::Mistake;
 use spindle_base::child::{find_program, is_static};
 
 use crate::host::patience::Wait;
+use crate::scenario::events::Change;
 use crate::scenario::matrix::place_of_setting;
 use crate::scenario::{Scenario, ServerSpec};
-use crate::server::{FOREIGN_TOOLS, Instance, Refusal, Server, Source, Trust};
+use crate::server::{FOREIGN_TOOLS, Instance, Refusal, Server, Settings, Source, Trust, plain_name};
 use crate::volume;
 
 /// Patience with a tool that is asked for its version.
@@ -53,6 +54,7 @@ pub(super) fn servers_and_tools(scenario: &Scenario, servers: &Servers, path: &P
     let tools = tools(scenario)?;
     let versions = versions(scenario, servers, path)?;
     settings(scenario, servers, path)?;
+    settings_of_events(scenario, servers, path)?;
     preloading(scenario, servers, path)?;
     volume::check_environment()?;
     Ok(Found { versions, tools })
@@ -118,20 +120,40 @@ fn settings(scenario: &Scenario, servers: &Servers, path: &Path) -> Result<(), M
         let of_replicas =
             spec.replication.as_ref().map(|replication| ("replication.settings", &replication.settings));
         for (key, settings) in std::iter::once(("settings", &spec.settings)).chain(of_replicas) {
-            let instance = Instance {
-                data_directory: "data".into(),
-                class_directories: BTreeMap::new(),
-                runtime_directory: "runtime".into(),
-                settings: settings.clone(),
-                environment: Vec::new(),
-            };
-            server.check(&instance).map_err(|refusal| {
+            server.check(&instance_to_check(settings)).map_err(|refusal| {
                 let place = place_of_setting(scenario, name, key, &refusal.0);
                 Mistake::at(place, refusal.to_string()).in_file(path.display())
             })?;
         }
     }
     Ok(())
+}
+
+/// Checks the settings of each event together with those of the server.
+fn settings_of_events(scenario: &Scenario, servers: &Servers, path: &Path) -> Result<(), Mistake> {
+    for (name, server) in servers {
+        for event in &scenario.events {
+            let Change::Settings(changed) = &event.change else { continue };
+            let mut settings = scenario.servers[name].settings.clone();
+            settings.retain(|own, _| !changed.keys().any(|name| plain_name(name) == plain_name(own)));
+            settings.extend(changed.clone());
+            server.check(&instance_to_check(&settings)).map_err(|refusal| {
+                Mistake::at(format!("{}.set", event.place), refusal.to_string()).in_file(path.display())
+            })?;
+        }
+    }
+    Ok(())
+}
+
+fn instance_to_check(settings: &Settings) -> Instance {
+    Instance {
+        data_directory: "data".into(),
+        class_directories: BTreeMap::new(),
+        runtime_directory: "runtime".into(),
+        settings: settings.clone(),
+        environment: Vec::new(),
+        changing: Vec::new(),
+    }
 }
 
 /// Checks that every program can be put into dilated time.

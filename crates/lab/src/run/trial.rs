@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail};
 use spindle_load::{RunSpec, Workload};
 
 use super::data_set::{DataSets, Load, Recipe};
-use super::phases::Phases;
+use super::phases::{Observed, Phases, WindowEvents};
 use super::probe::Probe;
 use super::replicas::{READY_PATIENCE, Replicas, Roles};
 use super::{Servers, cause, instance};
@@ -27,10 +27,11 @@ use crate::observe::measurement;
 use crate::record::{Cell, Check, FileClass, Measurement, Provenance, StartState, Trial, Warning};
 use crate::run::client::ClientProcess;
 use crate::scenario::Scenario;
+use crate::scenario::events::Change;
 use crate::scenario::plan::PlannedTrial;
 use crate::server::replication::ReplicationSpec;
 use crate::server::telemetry::Durability;
-use crate::server::{FOREIGN_TOOLS, Running, Server};
+use crate::server::{FOREIGN_TOOLS, Instance, Running, Server};
 use crate::stack::layout::Layout;
 use crate::volume::mounts::{Mounts, MountsRequest};
 use crate::watch::{LoadFacts, Publisher};
@@ -262,7 +263,10 @@ impl Attempt<'_, '_> {
         self.phases.enter("start")?;
         let Laboratory { scenario, cell, servers, work_directory, .. } = self.laboratory;
         let settings = &scenario.servers[&cell.server].settings;
-        let instance = instance(&self.mounts, &work_directory.join("trial"), settings, &self.phases.time)?;
+        let instance = Instance {
+            changing: scenario.events.iter().flat_map(|event| event.change.settings()).cloned().collect(),
+            ..instance(&self.mounts, &work_directory.join("trial"), settings, &self.phases.time)?
+        };
         let running = self.replicas.start_primary(&*servers[&cell.server], &instance);
         let mut running = running.context("starting the server")?;
         self.with_server(&mut *running).map_err(|error| cause::of_server(error, &mut *running))
@@ -281,6 +285,7 @@ impl Attempt<'_, '_> {
             workload: scenario.workloads[&laboratory.cell.workload].clone(),
             seed: self.planned.seed,
             once: scenario.run.once,
+            terminals_most: self.terminals_most(),
             tools_run_as: FOREIGN_TOOLS,
         };
         let rates = laboratory.layout().mounts.iter().map(|mount| scenario.stacks[&mount.stack].rates());
@@ -300,8 +305,10 @@ impl Attempt<'_, '_> {
         }
         self.phases.enter("measure")?;
         let (mounts, replicas) = (&mut self.mounts, &mut self.replicas);
-        let (run, layout) = (&scenario.run, laboratory.layout());
-        let mut window = self.phases.measure(&mut client, run, layout, mounts, replicas, running)?;
+        let layout = laboratory.layout();
+        let events = WindowEvents::of(scenario, layout, laboratory.dilation);
+        let observed = Observed { mounts: &mut *mounts, replicas: &mut *replicas, running: &mut *running };
+        let mut window = self.phases.measure(&mut client, &scenario.run, layout, observed, events)?;
         window.durability = durability;
         window.settling = settling;
         mounts.check()?;
@@ -325,6 +332,18 @@ impl Attempt<'_, '_> {
         let patience = laboratory.wait(STOP_PATIENCE).patience;
         self.replicas.stop(patience)?;
         interrupt.kill_on_signal(server_id, || running.stop(patience))
+    }
+
+    /// Terminals of the closed loop that an event can need.
+    fn terminals_most(&self) -> Option<u32> {
+        let Laboratory { scenario, cell, .. } = self.laboratory;
+        let workload = scenario.workloads[&cell.workload].build_with_tools(FOREIGN_TOOLS).ok()?;
+        let times = scenario.events.iter().filter_map(|event| match event.change {
+            Change::Load { times } if workload.rate_per_s().is_none() => Some(times),
+            _ => None,
+        });
+        let most = times.fold(0.0, f64::max);
+        (most > 1.0).then(|| (f64::from(workload.terminals()) * most).round() as u32)
     }
 
     /// Asks the server for its settings, which the finding keeps, and returns the durability of its commits.

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use spindle_base::units::format_duration_ns;
 
 use super::dilation::DilationRule;
+use super::events::Event;
 use super::{Scenario, ServerSpec, Settle, content_hash};
 use crate::record::{ExperimentHead, spelling};
 use crate::server::Source;
@@ -59,6 +60,9 @@ fn run(scenario: &Scenario) -> Value {
             DilationRule::AsNeeded { at_most } => format!("as needed, at most {at_most}").into(),
             rule => json!(rule),
         };
+    }
+    if !scenario.events.is_empty() {
+        head["events"] = scenario.events.iter().map(Event::sentence).collect();
     }
     head
 }

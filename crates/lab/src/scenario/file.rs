@@ -11,6 +11,7 @@ use serde::Deserialize;
 use spindle_load::WorkloadSpec;
 
 use super::Matrix;
+use super::events::EventTable;
 use super::form::schema;
 use super::procedure::{dilation, settle, until};
 use crate::record::{FileClass, PublishedTag, ReplicationMode, StartState, WaitPoint};
@@ -49,6 +50,9 @@ pub(super) struct ScenarioFile {
     /// The published rows that cells reproduce, one table for each.
     #[serde(default)]
     pub published: Vec<PublishedTag>,
+    /// Changes at times of the measured window, one table for each.
+    #[serde(default)]
+    pub events: Vec<EventTable>,
 }
 
 /// Stacks by class of file. A class that is absent is on the data's stack.

@@ -4,6 +4,7 @@
 //! failure is a [`Mistake`] of one sentence: file, key, bound.
 
 pub mod draft;
+pub mod events;
 mod experiment;
 mod file;
 mod fit;
@@ -58,6 +59,8 @@ pub struct Scenario {
     pub run: RunSettings,
     /// The published rows that cells reproduce. They change no measurement, so they are not in the hash.
     pub published: Vec<PublishedTag>,
+    /// In the order of their times.
+    pub events: Vec<events::Event>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -148,10 +151,11 @@ impl Scenario {
         let workloads: BTreeMap<_, _> =
             self.matrix.workload.iter().map(|name| (name, &self.workloads[name])).collect();
         let run = RunSettings { trials: 0, ..self.run };
-        if self.matrix.layout.is_empty() {
-            return content_hash(&(stacks, servers, workloads, &self.matrix, run));
-        }
-        content_hash(&(stacks, servers, workloads, &self.matrix, run, &self.layouts))
+        let hash = match self.matrix.layout.is_empty() {
+            true => content_hash(&(stacks, servers, workloads, &self.matrix, run)),
+            false => content_hash(&(stacks, servers, workloads, &self.matrix, run, &self.layouts)),
+        };
+        if self.events.is_empty() { hash } else { content_hash(&(hash, &self.events)) }
     }
 
     /// The stacks of the cells by their names, each once, in the order of appearance.

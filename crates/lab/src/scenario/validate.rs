@@ -8,7 +8,7 @@ use spindle_load::WorkloadSpec;
 
 use super::file::{ScenarioFile, ServerTable};
 use super::matrix::sweep;
-use super::{Bounds, Scenario, ServerSpec, fill, fit, names, plan, procedure, replication, storage};
+use super::{Bounds, Scenario, ServerSpec, events, fill, fit, names, plan, procedure, replication, storage};
 use crate::claims;
 use crate::record::{PublishedTag, StartState};
 use crate::server::{SourceKeys, catalog};
@@ -57,6 +57,7 @@ pub(super) fn validate(
         matrix: file.matrix,
         variants,
         published: file.published,
+        events: Vec::new(),
     };
     sweep::check_count(&scenario)?;
     check_pairs(&scenario)?;
@@ -67,6 +68,7 @@ pub(super) fn validate(
     procedure::check(&scenario)?;
     fill::size_stacks(&mut scenario, &file.stacks)?;
     fit::check_storage(&scenario)?;
+    scenario.events = events::read(&file.events, &scenario)?;
     Ok(scenario)
 }
 

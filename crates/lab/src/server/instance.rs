@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use spindle_load::Endpoint;
 
 use super::settings::Settings;
@@ -26,6 +26,8 @@ pub struct Instance {
     pub settings: Settings,
     /// Environment variables of its processes, besides those of every process.
     pub environment: Environment,
+    /// Names of the settings that get new values while it runs.
+    pub changing: Vec<String>,
 }
 
 /// A started server. Dropping it kills the process. The defaults are those of a server without a process.
@@ -51,6 +53,14 @@ pub trait Running: Debug {
     /// Values of these settings as the server reports them, by the same names.
     fn settings(&mut self, _names: &[String]) -> Result<Settings> {
         Ok(BTreeMap::new())
+    }
+
+    /// Gives settings new values while it runs, as the server allows.
+    ///
+    /// # Errors
+    /// The server refuses, in its own words.
+    fn set(&mut self, _settings: &Settings) -> Result<()> {
+        bail!("this kind of server takes no setting while it runs")
     }
 
     /// Cumulative counters and levels by the server's own names, for the record. [`Running::telemetry`]

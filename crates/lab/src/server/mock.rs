@@ -34,6 +34,7 @@ impl Telemetry for MockTelemetry {
 pub(super) static KIND: Kind = Kind {
     is_default: true,
     is_for_tests: true,
+    sets_while_it_runs: true,
     ..Kind::new("mock", &[Target::Mock], |_, _| Some(Box::new(Mock)))
 };
 
@@ -98,6 +99,11 @@ impl Running for RunningMock {
     fn settings(&mut self, names: &[String]) -> Result<Settings> {
         let known = names.iter().filter_map(|name| self.settings.get_key_value(name));
         Ok(known.map(|(name, value)| (name.clone(), value.clone())).collect())
+    }
+
+    fn set(&mut self, settings: &Settings) -> Result<()> {
+        self.settings.extend(settings.clone());
+        Ok(())
     }
 
     fn counters(&mut self) -> Result<BTreeMap<String, f64>> {

@@ -40,6 +40,8 @@ pub struct Kind {
     pub how_to_get: Option<&'static str>,
     /// Settings of a new scenario.
     pub advice: &'static [Advice],
+    /// It implements [`Running::set`].
+    pub sets_while_it_runs: bool,
 }
 
 impl Kind {
@@ -57,6 +59,7 @@ impl Kind {
             tools: &[],
             how_to_get: None,
             advice: &[],
+            sets_while_it_runs: false,
         }
     }
 
@@ -211,6 +214,7 @@ mod tests {
             runtime_directory: PathBuf::new(),
             settings: server.load_settings(&settings),
             environment: Vec::new(),
+            changing: Vec::new(),
         };
         let mut running = server.start(&instance).unwrap();
         assert_eq!(running.settings(&["size".to_owned(), "x".to_owned()]).unwrap(), settings);

@@ -5,7 +5,7 @@ use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
-use spindle_model::{Device, Parameters};
+use spindle_model::{Change, Device, Parameters};
 use spindle_mount::{
     Disk, DiskOptions, Formatting, ServeOptions, Statistics, device_under, disk, size_refusal,
     state_directory, zfs,
@@ -162,6 +162,10 @@ impl Volume for EmulatedVolume {
 
     fn set_timing(&mut self, on: bool) -> Result<()> {
         self.disk.set_timing(on)
+    }
+
+    fn change(&mut self, change: Change) -> Result<()> {
+        self.disk.change(change)
     }
 
     fn write_back(&mut self) -> Result<()> {

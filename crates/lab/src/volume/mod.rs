@@ -11,7 +11,8 @@ pub mod zfs_volume;
 use std::fmt::Debug;
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
+use spindle_model::Change;
 use spindle_mount::real::Place;
 use spindle_mount::{FileSystem, Formatting, Statistics, disk, size_refusal, zfs};
 
@@ -39,6 +40,14 @@ pub trait Volume: Debug {
     /// time.
     fn write_back(&mut self) -> Result<()> {
         Ok(())
+    }
+
+    /// A part of the emulated disk changes; of a pool, of the disk with its data.
+    ///
+    /// # Errors
+    /// The disk cannot change so.
+    fn change(&mut self, _change: Change) -> Result<()> {
+        bail!("nothing is emulated here that could change")
     }
 
     /// An error if measurements on it are meaningless from now on: it lost a write, its emulator died, or its

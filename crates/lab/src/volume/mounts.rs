@@ -9,6 +9,7 @@ use anyhow::{Context, Result};
 use crate::record::FileClass;
 use spindle_base::dilation::Dilation;
 use spindle_base::proc::process_cpu_s;
+use spindle_model::Change;
 
 use crate::stack::StackSpec;
 use crate::stack::layout::Layout;
@@ -27,6 +28,7 @@ pub struct Mounts {
 #[derive(Debug)]
 struct Mount {
     key: &'static str,
+    stack: String,
     classes: Vec<FileClass>,
     volume: Box<dyn Volume>,
 }
@@ -91,7 +93,7 @@ impl Mounts {
                     named(volume, mount_count, || format!("the stack `{}` for {key}", wanted.stack))?
                 }
             };
-            mounts.push(Mount { key, classes: wanted.classes.clone(), volume });
+            mounts.push(Mount { key, stack: wanted.stack.clone(), classes: wanted.classes.clone(), volume });
         }
         Ok(Mounts { mounts })
     }
@@ -99,6 +101,12 @@ impl Mounts {
     /// With the timing off, requests are answered at memory speed.
     pub fn set_timing(&mut self, on: bool) -> Result<()> {
         self.mounts.iter_mut().try_for_each(|mount| mount.volume.set_timing(on))
+    }
+
+    /// A part of the disk of this stack changes.
+    pub fn change(&mut self, stack: &str, change: Change) -> Result<()> {
+        let mount = self.mounts.iter_mut().find(|mount| mount.stack == stack);
+        mount.with_context(|| format!("no mount is on `{stack}`"))?.volume.change(change)
     }
 
     pub fn write_back(&mut self) -> Result<()> {

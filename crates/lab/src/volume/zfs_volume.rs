@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use spindle_base::histogram::{decode, encode};
+use spindle_model::Change;
 use spindle_mount::zfs::{Pool, PoolDevices, PoolOptions};
 use spindle_mount::{Disk, FileSystem, OperationStatistics, Statistics, zfs};
 
@@ -130,6 +131,10 @@ impl Volume for ZfsVolume {
 
     fn set_timing(&mut self, on: bool) -> Result<()> {
         self.disks.iter_mut().try_for_each(|part| part.disk.set_timing(on))
+    }
+
+    fn change(&mut self, change: Change) -> Result<()> {
+        self.disks[0].disk.change(change)
     }
 
     fn check(&mut self) -> Result<()> {

@@ -72,6 +72,7 @@ fn parts(trial: &TrialState, now_ms: u64) -> Vec<String> {
         let latency = trial.series.p99_ms.last().map(|p99| format!(", p99 {} ms", number(*p99)));
         parts.push(format!("{} transactions/s{}", number(*rate), latency.unwrap_or_default()));
     }
+    parts.extend(trial.events.last().map(|event| format!("event {}", event.words())));
     for storage in &trial.storage {
         let operations = operations(&storage.series);
         let words = operations.iter().filter(|operation| operation.per_s > 0.0);

@@ -14,4 +14,4 @@ mod tests;
 pub mod view;
 
 pub use publisher::{LoadFacts, Publisher, WindowFeed};
-pub use state::{CpuShares, Phase, Standing, State, StorageState, TrialState, VERSION};
+pub use state::{CpuShares, EventState, Phase, Standing, State, StorageState, TrialState, VERSION};

@@ -13,7 +13,7 @@ use spindle_base::proc::family_cpu_s;
 use spindle_load::{Second, Summary};
 use spindle_model::Rates;
 
-use super::state::{CpuShares, Phase, Standing, State, StorageState, TrialState, now_ms};
+use super::state::{CpuShares, EventState, Phase, Standing, State, StorageState, TrialState, now_ms};
 use crate::host::broadcast::Broadcast;
 use crate::host::other_runs::RunHead;
 use crate::host::provenance;
@@ -110,6 +110,12 @@ impl Publisher {
     pub fn plan_phase(&self, planned: Duration) {
         let planned_s = Some(planned.as_secs_f64());
         self.change_trial(|trial| trial.phase = Phase { planned_s, ..Phase::begin(&trial.phase.name) });
+    }
+
+    /// A change takes place in the window, planned for this time of it.
+    pub fn event(&self, at: Duration, change: &str) {
+        let event = EventState { at_s: at.as_secs_f64(), change: change.to_owned() };
+        self.change_trial(|trial| trial.events.push(event));
     }
 
     /// As [`Publisher::plan_phase`], for a phase that ends when its work is done.
@@ -214,6 +220,7 @@ impl WindowFeed<'_> {
             rates: self.load.rates.clone(),
             cpu_count: provenance::cpu_count(),
             dilation: self.dilation,
+            events: Vec::new(),
         };
         let looks = seconds.iter().map(|(_, sample)| &sample.counters).collect();
         measurement::bottleneck_so_far(&window, looks).ok()

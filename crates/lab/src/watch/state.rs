@@ -3,10 +3,11 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 use spindle_base::dilation::Dilation;
+use spindle_base::text;
 
 pub use crate::host::progress::Standing;
 use crate::record::{Bottleneck, Series, StorageSeries};
@@ -60,6 +61,18 @@ pub struct TrialState {
     pub cpu: Option<CpuShares>,
     /// Of the window so far.
     pub bottleneck: Option<Bottleneck>,
+    /// The changes in the window so far.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<EventState>,
+}
+
+/// A change that took place in the window.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct EventState {
+    /// Since the begin of the window, as planned.
+    pub at_s: f64,
+    /// In words.
+    pub change: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -77,6 +90,13 @@ pub struct Phase {
 impl Phase {
     pub(super) fn begin(name: &str) -> Phase {
         Phase { name: name.to_owned(), begun_at_ms: now_ms(), ..Phase::default() }
+    }
+}
+
+impl EventState {
+    /// `at 20 s: innodb_io_capacity = 2000`.
+    pub fn words(&self) -> String {
+        format!("at {}: {}", text::duration(Duration::from_secs_f64(self.at_s.max(0.0))), self.change)
     }
 }
 

@@ -85,6 +85,7 @@ pub(super) fn example(seconds: usize) -> State {
             }),
             evidence: None,
         }),
+        events: Vec::new(),
     };
     State {
         version: VERSION,
@@ -192,6 +193,15 @@ fn a_state_is_one_line_for_a_log() {
         ..example(1)
     };
     assert_snapshot!(line(&loading, NOW_MS + 100_000), @"4 of 12 trials done, about 10 min 30 s left; loading the database, 34 %");
+}
+
+#[test]
+fn the_last_event_is_told() {
+    let mut state = example(5);
+    let event = |at_s: f64, change: &str| EventState { at_s, change: change.to_owned() };
+    state.trial.as_mut().unwrap().events = vec![event(10.0, "load × 2"), event(20.0, "card: battery fails")];
+    let words = line(&state, NOW_MS);
+    assert!(words.contains("; event at 20 s: card: battery fails; ") && !words.contains("load"), "{words}");
 }
 
 #[test]

@@ -15,6 +15,7 @@ mod disk_list;
 mod disk_profile;
 mod emulated;
 mod emulated_support;
+mod events;
 mod failures;
 mod file_systems;
 mod fileio_run;

@@ -23,6 +23,9 @@ pub struct RunSpec {
     /// Fixed work: the terminals start with the first `Measure`, and the window ends when the work is done.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub once: bool,
+    /// Terminals that are connected, if more than the workload's can be at work later.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub terminals_most: Option<u32>,
     /// The user of the foreign tool, if the workload has one.
     #[serde(default, skip_serializing_if = "RunAs::is_caller")]
     pub tools_run_as: RunAs,
@@ -31,7 +34,7 @@ pub struct RunSpec {
 impl RunSpec {
     /// A workload that continues until `Stop`. A foreign tool runs as the caller.
     pub fn new(endpoint: Endpoint, workload: WorkloadSpec, seed: u64) -> RunSpec {
-        RunSpec { endpoint, workload, seed, once: false, tools_run_as: RunAs::Caller }
+        RunSpec { endpoint, workload, seed, once: false, terminals_most: None, tools_run_as: RunAs::Caller }
     }
 }
 
@@ -62,7 +65,8 @@ fn serve(
     });
     match built {
         Ok((spec, workload)) => {
-            let run = Run { endpoint: &spec.endpoint, seed: spec.seed, once: spec.once };
+            let RunSpec { endpoint, seed, once, terminals_most, .. } = &spec;
+            let run = Run { endpoint, seed: *seed, once: *once, terminals_most: *terminals_most };
             runner::serve(run, &workload, commands, events)
         }
         Err(error) => {

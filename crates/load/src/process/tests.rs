@@ -95,6 +95,61 @@ fn a_window_can_be_ended_early_and_the_next_has_its_full_length() {
 }
 
 #[test]
+fn the_parts_of_a_window_add_up_to_it_and_a_new_rate_is_seen_in_its_part() {
+    let workload = WorkloadSpec::Mock(mock::Spec { terminals: 2, latency_us: 200, rate: Some(200) });
+    let mut load = start(Endpoint::Mock, workload);
+    assert_eq!(load.event(), Event::Ready);
+    load.tell(&Command::Measure { duration_s: 2.0 });
+    let mut seconds = Vec::new();
+    let summary = loop {
+        match load.event() {
+            Event::Second(second) if second.measured => {
+                seconds.push(second.transactions);
+                if seconds.len() == 1 {
+                    load.tell(&Command::EndPart);
+                    load.tell(&Command::SetLoad { times: 4.0 });
+                }
+            }
+            Event::Summary(summary) => break summary,
+            _ => {}
+        }
+    };
+    load.tell(&Command::Stop);
+    load.process.join().unwrap().unwrap();
+    let [before, after] = summary.parts.as_slice() else { panic!("{} parts", summary.parts.len()) };
+    let counts = [before, after].map(|part| histogram::decode(&part.histogram).unwrap().len());
+    assert_eq!(counts.iter().sum::<u64>(), summary.kinds[0].committed);
+    assert!((before.duration_s + after.duration_s - summary.duration_s).abs() < 1e-6);
+    // A Poisson process has 200 and 800 starts, give or take five deviations.
+    assert!((120..290).contains(&counts[0]) && (600..1_000).contains(&counts[1]), "{counts:?}");
+    assert!(seconds.iter().sum::<u64>() * 10 >= summary.kinds[0].committed * 9, "{seconds:?}");
+}
+
+#[test]
+fn further_terminals_of_the_closed_loop_begin_when_the_load_grows() {
+    let spec = RunSpec { terminals_most: Some(6), ..RunSpec::new(Endpoint::Mock, mock(2, 2_000), 1) };
+    let mut load = start_spec(spec);
+    assert_eq!(load.event(), Event::Ready);
+    load.tell(&Command::Measure { duration_s: 2.0 });
+    let summary = loop {
+        match load.event() {
+            Event::Second(second) if second.measured => {
+                load.tell(&Command::EndPart);
+                load.tell(&Command::SetLoad { times: 3.0 });
+            }
+            Event::Summary(summary) => break summary,
+            _ => {}
+        }
+    };
+    load.tell(&Command::Stop);
+    load.process.join().unwrap().unwrap();
+    let ratio = summary.parts[1].metric.value / summary.parts[0].metric.value;
+    assert!((2.0..4.0).contains(&ratio), "{ratio}");
+    let terminal_time_s = 2.0 * summary.parts[0].duration_s + 6.0 * summary.parts[1].duration_s;
+    assert!((summary.terminal_time_s - terminal_time_s).abs() < 0.5, "{}", summary.terminal_time_s);
+}
+
+#[test]
 fn the_seconds_of_a_window_add_up_to_its_summary() {
     let mut load = start(Endpoint::Mock, mock(2, 1_000));
     assert_eq!(load.event(), Event::Ready);

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow, bail};
 
 use super::Run;
+use super::at_work::AtWork;
 use super::conversation::{CommandLine, Message, read_commands, send};
 use super::schedule::Schedule;
 use super::terminal::{PanicReport, Samples, Shared, run};
@@ -30,6 +31,7 @@ pub(super) struct Coordinator<'a, Output> {
     stop: Arc<AtomicBool>,
     /// The schedule of the open loop.
     schedule: Option<Arc<Schedule>>,
+    at_work: Arc<AtWork>,
     samples: Vec<Arc<Mutex<Samples>>>,
     /// The barrier at which the terminals and the coordinator wait for each other.
     start: Option<Arc<Barrier>>,
@@ -48,6 +50,7 @@ impl<'a, Output: Write> Coordinator<'a, Output> {
             events,
             stop: Arc::default(),
             schedule: None,
+            at_work: Arc::new(AtWork::new(0)),
             samples: Vec::new(),
             start: None,
             threads: Vec::new(),
@@ -64,6 +67,7 @@ impl<'a, Output: Write> Coordinator<'a, Output> {
     ) -> Result<()> {
         let seed = self.run.seed;
         self.schedule = workload.rate_per_s().map(|per_s| Arc::new(Schedule::new(per_s, seed)));
+        self.at_work.set(workload.terminals());
         let result = self.run(workload, commands);
         self.stop.store(true, Ordering::Relaxed);
         if let Err(error) = &result {
@@ -79,7 +83,7 @@ impl<'a, Output: Write> Coordinator<'a, Output> {
         let sender = self.sender.clone();
         read_commands(commands, move |line| sender.send(Message::Parent(line)).is_ok());
         self.connect_terminals(workload)?;
-        for _ in 0..workload.terminals() {
+        for _ in 0..self.terminals_most(&**workload) {
             match self.messages.recv().context("the terminals are gone")? {
                 Message::Connected | Message::Through => {}
                 Message::Fatal(message) | Message::Parent(CommandLine::Unreadable(message)) => bail!(message),
@@ -96,6 +100,23 @@ impl<'a, Output: Write> Coordinator<'a, Output> {
         self.keep_time(&**workload)
     }
 
+    /// Terminals that are connected.
+    fn terminals_most(&self, workload: &dyn Workload) -> u32 {
+        workload.terminals().max(self.run.terminals_most.unwrap_or_default())
+    }
+
+    /// Changes the load. Without a schedule, returns the new number of terminals.
+    fn set_load(&self, workload: &dyn Workload, times: f64) -> Option<u32> {
+        if let Some(schedule) = &self.schedule {
+            schedule.set_times(times);
+            return None;
+        }
+        let count = (f64::from(workload.terminals()) * times).round() as u32;
+        let count = count.clamp(1, self.terminals_most(workload));
+        self.at_work.set(count);
+        Some(count)
+    }
+
     /// Releases the terminals, unless they have started.
     fn let_go(&mut self) {
         if let Some(start) = self.start.take() {
@@ -105,14 +126,17 @@ impl<'a, Output: Write> Coordinator<'a, Output> {
     }
 
     fn connect_terminals(&mut self, workload: &Arc<dyn Workload>) -> Result<()> {
-        let start = Arc::new(Barrier::new(workload.terminals() as usize + 1));
-        for terminal in 0..workload.terminals() {
+        let terminals = self.terminals_most(&**workload);
+        let start = Arc::new(Barrier::new(terminals as usize + 1));
+        for terminal in 0..terminals {
             let shared = Shared {
                 stop: self.stop.clone(),
                 start: start.clone(),
                 schedule: self.schedule.clone(),
                 samples: Arc::default(),
                 once: self.run.once,
+                terminal,
+                at_work: self.at_work.clone(),
             };
             self.samples.push(shared.samples.clone());
             let (workload, endpoint, seed) = (workload.clone(), self.run.endpoint.clone(), self.run.seed);
@@ -145,7 +169,9 @@ impl<'a, Output: Write> Coordinator<'a, Output> {
         let mut next_second = ready + SECOND;
         let mut window: Option<Window> = None;
         let mut at_work = workload.terminals();
+        let mut of_second = Samples::default();
         loop {
+            let mut is_part_over = false;
             let deadline = window.as_ref().map_or(next_second, |window| next_second.min(window.ends_at()));
             match self.messages.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
                 Ok(Message::Parent(CommandLine::Command(Command::Measure { duration_s }))) => {
@@ -154,6 +180,7 @@ impl<'a, Output: Write> Coordinator<'a, Output> {
                     }
                     let begun = self.begin_window(workload, duration_s)?;
                     next_second = begun.began + SECOND;
+                    of_second = Samples::default();
                     window = Some(begun);
                     continue;
                 }
@@ -161,6 +188,14 @@ impl<'a, Output: Write> Coordinator<'a, Output> {
                     if let Some(window) = &mut window {
                         window.duration = window.began.elapsed();
                     }
+                }
+                Ok(Message::Parent(CommandLine::Command(Command::EndPart))) => is_part_over = true,
+                Ok(Message::Parent(CommandLine::Command(Command::SetLoad { times }))) => {
+                    let terminals = self.set_load(workload, times);
+                    if let Some((window, terminals)) = window.as_mut().zip(terminals) {
+                        window.set_terminals(Instant::now(), terminals);
+                    }
+                    continue;
                 }
                 Ok(Message::Parent(CommandLine::Command(Command::Stop) | CommandLine::Closed)) => {
                     return Ok(());
@@ -178,8 +213,13 @@ impl<'a, Output: Write> Coordinator<'a, Output> {
             let now = Instant::now();
             if let Some(window) = &mut window {
                 window.add(&samples);
+                if is_part_over {
+                    window.end_part(workload, now);
+                }
             }
+            of_second.extend(samples);
             if now >= next_second {
+                let samples = std::mem::take(&mut of_second);
                 self.send(&Event::Second(second(&samples, now - ready, window.is_some())))?;
                 next_second += SECOND;
             }
@@ -197,7 +237,7 @@ impl<'a, Output: Write> Coordinator<'a, Output> {
             .map_err(|error| anyhow!("cannot measure for {duration_s} seconds: {error}"))?;
         // Discards the samples from before the window.
         self.take_samples();
-        let window = Window::new(workload, Instant::now(), duration);
+        let window = Window::new(workload, Instant::now(), duration, self.at_work.count());
         self.let_go();
         Ok(window)
     }
@@ -229,16 +269,7 @@ impl<'a, Output: Write> Coordinator<'a, Output> {
         let mut all = Samples::default();
         for samples in &self.samples {
             let taken = std::mem::take(&mut *samples.lock().unwrap_or_else(PoisonError::into_inner));
-            all.ended.extend(taken.ended);
-            all.failed.extend(taken.failed);
-            all.commit_wait.add(taken.commit_wait.0);
-            all.busy += taken.busy;
-            for (kind, cpu) in taken.client_cpu {
-                *all.client_cpu.entry(kind).or_default() += cpu;
-            }
-            for (message, count) in taken.errors {
-                *all.errors.entry(message).or_default() += count;
-            }
+            all.extend(taken);
         }
         all
     }

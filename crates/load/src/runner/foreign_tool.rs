@@ -122,7 +122,9 @@ impl<Output: Write> Load<'_, Output> {
                 drop(running);
                 Ok(Some(self.start(Length::Seconds(whole_seconds(duration_s)?))?))
             }
-            CommandLine::Command(Command::EndWindow) => bail!("the window of a foreign tool ends by itself"),
+            CommandLine::Command(Command::EndWindow | Command::EndPart | Command::SetLoad { .. }) => {
+                bail!("a foreign tool keeps its load and its window to their end")
+            }
             CommandLine::Command(Command::Stop) | CommandLine::Closed => Ok(None),
             CommandLine::Unreadable(message) => bail!(message),
         }
@@ -191,6 +193,7 @@ impl<Output: Write> Load<'_, Output> {
             worker_threads: terminals,
             errors: Default::default(),
             behind_s: None,
+            parts: Vec::new(),
         })
     }
 }

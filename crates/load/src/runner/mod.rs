@@ -14,6 +14,7 @@
 //! makes histograms of them. So a window has sharp edges: it holds exactly the transactions that ended inside
 //! it.
 
+mod at_work;
 mod conversation;
 mod coordinator;
 mod foreign_tool;
@@ -38,6 +39,8 @@ pub(crate) struct Run<'a> {
     pub(crate) seed: u64,
     /// Fixed work: the terminals start with the first `Measure`, and the window ends when they are done.
     pub(crate) once: bool,
+    /// As [`crate::process::RunSpec::terminals_most`].
+    pub(crate) terminals_most: Option<u32>,
 }
 
 /// Runs the terminals and obeys `commands` until `Stop` or the end of the input, so that the clients end with

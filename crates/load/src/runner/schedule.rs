@@ -10,6 +10,7 @@ use spindle_base::random::Random;
 /// If no terminal is idle, transactions queue, and their latency counts from the start time.
 #[derive(Debug)]
 pub(super) struct Schedule {
+    /// Interval at the workload's own rate.
     mean: Duration,
     next: Mutex<Next>,
 }
@@ -19,12 +20,17 @@ struct Next {
     random: Random,
     /// The start time of the first transaction in the queue; `None` before the first call.
     start: Option<Instant>,
+    /// The rate is so many times the workload's own.
+    times: f64,
 }
 
 impl Schedule {
     pub(super) fn new(per_s: u32, seed: u64) -> Schedule {
         let random = Random::seeded(&[seed, SCHEDULE]);
-        Schedule { mean: Duration::from_secs(1) / per_s, next: Mutex::new(Next { random, start: None }) }
+        Schedule {
+            mean: Duration::from_secs(1) / per_s,
+            next: Mutex::new(Next { random, start: None, times: 1.0 }),
+        }
     }
 
     /// The next start time. The first is one interval after the first call.
@@ -32,14 +38,19 @@ impl Schedule {
         let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
         let start = match next.start {
             Some(start) => start,
-            None => Instant::now() + self.interval(&mut next.random),
+            None => Instant::now() + self.interval(&mut next),
         };
-        next.start = Some(start + self.interval(&mut next.random));
+        next.start = Some(start + self.interval(&mut next));
         start
     }
 
-    fn interval(&self, random: &mut Random) -> Duration {
-        self.mean.mul_f64(-(1.0 - random.unit()).ln())
+    fn interval(&self, next: &mut Next) -> Duration {
+        self.mean.mul_f64(-(1.0 - next.random.unit()).ln() / next.times)
+    }
+
+    /// From the next interval on. The intervals have no memory, so the one that runs may end as it would have.
+    pub(super) fn set_times(&self, times: f64) {
+        self.next.lock().unwrap_or_else(PoisonError::into_inner).times = times;
     }
 
     /// How long the first transaction in the queue has waited; zero if the queue is empty.

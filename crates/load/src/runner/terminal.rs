@@ -7,6 +7,7 @@ use std::sync::mpsc::Sender;
 use std::sync::{Arc, Barrier, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::at_work::AtWork;
 use super::conversation::Message;
 use super::schedule::Schedule;
 use crate::sql::waits;
@@ -58,6 +59,19 @@ pub(super) struct Samples {
 }
 
 impl Samples {
+    pub(super) fn extend(&mut self, others: Samples) {
+        self.ended.extend(others.ended);
+        self.failed.extend(others.failed);
+        self.commit_wait.add(others.commit_wait.0);
+        self.busy += others.busy;
+        for (kind, cpu) in others.client_cpu {
+            *self.client_cpu.entry(kind).or_default() += cpu;
+        }
+        for (message, count) in others.errors {
+            *self.errors.entry(message).or_default() += count;
+        }
+    }
+
     fn end(&mut self, kind: usize, latency: Duration, outcome: &Outcome) {
         self.commit_wait.add(outcome.commit_wait);
         if let Some(cpu) = outcome.client_cpu {
@@ -103,6 +117,9 @@ pub(super) struct Shared {
     pub(super) samples: Arc<Mutex<Samples>>,
     /// Fixed work: the client ends by itself.
     pub(super) once: bool,
+    /// From zero.
+    pub(super) terminal: u32,
+    pub(super) at_work: Arc<AtWork>,
 }
 
 impl Shared {
@@ -174,6 +191,9 @@ pub(super) fn run(mut client: Box<dyn Client>, shared: &Shared, messages: &Sende
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
     shared.start.wait();
     while !shared.is_stopped() {
+        if !shared.at_work.is_called(shared.terminal, LONGEST_SLEEP) {
+            continue;
+        }
         if shared.once && is_done(&mut *client, messages) {
             return;
         }

@@ -38,6 +38,11 @@ pub trait Workload: Debug + Send + Sync {
         None
     }
 
+    /// Whether further terminals can be connected than [`Workload::terminals`], with numbers above theirs.
+    fn takes_more_terminals(&self) -> bool {
+        false
+    }
+
     /// True if terminals pause between transactions: open loop, keying and think times.
     fn pauses(&self) -> bool {
         self.rate_per_s().is_some()

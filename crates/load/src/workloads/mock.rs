@@ -59,6 +59,10 @@ impl Workload for Spec {
         self.terminals
     }
 
+    fn takes_more_terminals(&self) -> bool {
+        true
+    }
+
     fn rate_per_s(&self) -> Option<u32> {
         self.rate
     }

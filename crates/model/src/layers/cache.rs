@@ -44,6 +44,7 @@ mod tests;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
+use crate::change::{Change, Changed};
 use crate::device::{Counters, Device, WriteFate};
 use crate::devices::transfer_ns;
 use crate::layered::{Base, Layered};
@@ -141,9 +142,13 @@ impl Cache {
     /// Sets the battery's state at `now`; later changes from the parameters still take place.
     pub fn set_battery(&mut self, now: Instant, is_good: bool) {
         self.advance(now);
+        self.turn_battery(now, is_good);
+        self.advance(now);
+    }
+
+    fn turn_battery(&mut self, now: Instant, is_good: bool) {
         self.is_battery_good = is_good;
         self.dispatch(now);
-        self.advance(now);
     }
 
     /// The device below, for its counters.
@@ -382,6 +387,22 @@ impl Layered for Cache {
             }
             self.dispatch(at);
         }
+    }
+
+    fn change_own(&mut self, now: Instant, change: Change) -> Changed {
+        let Change::Battery { is_good } = change else { return Ok(false) };
+        if self.parameters.policy == CachePolicy::WriteThrough {
+            return Err(Invalid::new(
+                "policy",
+                "is `write-through`, to which the battery makes no difference",
+            ));
+        }
+        if self.is_battery_good == is_good {
+            let state = if is_good { "good" } else { "bad" };
+            return Err(Invalid::new("battery", format!("is {state} already")));
+        }
+        self.turn_battery(now, is_good);
+        Ok(true)
     }
 
     fn cut(&mut self, now: Instant) -> Vec<WriteFate> {

@@ -2,6 +2,7 @@
 //!
 //! It does no work of its own, so its counters are those of the device below.
 
+use crate::change::{Change, Changed};
 use crate::declare;
 use crate::device::{Built, Counters, Device, PowerCut};
 use crate::layers::{Ageing, LayerParameters, Told, take};
@@ -107,5 +108,9 @@ impl Device for Partition {
 
     fn set_use(&mut self, ageing: Option<&Ageing>) {
         self.below.set_use(ageing);
+    }
+
+    fn change(&mut self, now: Instant, change: Change) -> Changed {
+        self.below.change(now, change)
     }
 }

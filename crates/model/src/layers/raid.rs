@@ -55,7 +55,9 @@ mod resync;
 #[cfg(test)]
 mod tests;
 
+use crate::change::{Change, Changed};
 use crate::device::{Counters, Device, PowerCut};
+use crate::layered::change_first;
 use crate::layers::Ageing;
 use crate::parameter::{Invalid, format_size_bytes};
 use crate::request::{Completion, Operation, Outcome, Request, RequestId};
@@ -511,5 +513,18 @@ impl Device for Raid {
 
     fn set_use(&mut self, ageing: Option<&Ageing>) {
         self.members.list.iter_mut().for_each(|member| member.device.set_use(ageing));
+    }
+
+    fn change(&mut self, now: Instant, change: Change) -> Changed {
+        self.advance(now);
+        let is_changed = match change {
+            Change::MemberFails(member) => self.change_member(now, member, MemberState::Missing)?,
+            Change::MemberIsReplaced(member) => {
+                self.change_member(now, member, MemberState::Rebuilding { valid_bytes: 0 })?
+            }
+            _ => change_first(self.members.list.iter_mut().map(|member| &mut member.device), now, change)?,
+        };
+        self.advance(now);
+        Ok(is_changed)
     }
 }

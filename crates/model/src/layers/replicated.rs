@@ -25,6 +25,7 @@
 //! * A congested link blocks. DRBD's optional "pull ahead" (dirty bits instead of data) and the disconnect of
 //!   a slow peer (`ko-count`) are missing.
 //! * A disconnect comes one timeout after the link went down, even if no message was in flight then.
+//! * A link that a change breaks loses its connection, however soon it is restored.
 //! * Resync data does not count in the send buffer. A discard that the peer missed is not repeated.
 
 mod link;
@@ -37,6 +38,7 @@ use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
 pub use parameters::{Congestion, Outage, Protocol, ReplicatedParameters, Survivor};
 
+use crate::change::{Change, Changed};
 use crate::children::request;
 use crate::device::{Counters, Device, Fate, WriteFate};
 use crate::devices::transfer_ns;
@@ -312,6 +314,26 @@ impl Replicated {
         }
     }
 
+    /// Breaks the link until it is restored. Only what is on the wire already arrives.
+    fn break_link(&mut self, at: Instant) {
+        self.link.clear(at);
+        self.link.set_rate(at, 0);
+        let on_the_wire_until = at + self.parameters.round_trip_ns.div_ceil(2) + self.parameters.jitter_ns;
+        self.events.retain(|Reverse((due_at, ..))| *due_at <= on_the_wire_until);
+        self.timetable.clear();
+        self.timetable.push_back((at + self.parameters.timeout_ns, LinkEvent::TimedOut));
+    }
+
+    /// Restores the link with a new connection, whether the old one has timed out or not.
+    fn restore_link(&mut self, at: Instant) {
+        if self.is_connected {
+            self.disconnect(at);
+        }
+        self.link.set_rate(at, self.parameters.bytes_per_s);
+        self.timetable.clear();
+        self.timetable.push_back((at + self.parameters.round_trip_ns, LinkEvent::Back));
+    }
+
     fn connect(&mut self, at: Instant) {
         self.is_connected = true;
         self.to_resync = self.out_of_sync.runs();
@@ -398,6 +420,17 @@ impl Layered for Replicated {
             }
             Purpose::ResyncRead { .. } | Purpose::PeerWrite { .. } | Purpose::Background => {}
         }
+    }
+
+    fn change_own(&mut self, now: Instant, change: Change) -> Changed {
+        let Change::Link { is_up } = change else { return Ok(false) };
+        match (is_up, self.link.is_up(now)) {
+            (false, false) => return Err(Invalid::new("link", "is broken already")),
+            (true, true) => return Err(Invalid::new("link", "is up already")),
+            (false, true) => self.break_link(now),
+            (true, false) => self.restore_link(now),
+        }
+        Ok(true)
     }
 
     fn own_event_at(&self) -> Option<Instant> {

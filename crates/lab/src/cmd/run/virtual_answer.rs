@@ -69,7 +69,8 @@ pub(super) fn table(scenario: &Scenario) -> String {
             scenario.stacks[name].label()
         ));
     }
-    text.push_str(&format!("\nvirtual time, raw storage only, seed {seed}\n"));
+    let without = if scenario.events.is_empty() { "" } else { ", without the events" };
+    text.push_str(&format!("\nvirtual time, raw storage only{without}, seed {seed}\n"));
     text
 }
 

@@ -94,8 +94,8 @@ fn threads(window: &Window, engine: Engine) -> Option<ThreadEvidence> {
 pub(super) fn symptoms(window: &Window, series: &Series, emulators: &[&EmulatorSummary]) -> Symptoms {
     // The emulator with the largest late share. A single late emulator is enough to distort latencies.
     let latest = emulators.iter().max_by(|a, b| a.late_time_share.total_cmp(&b.late_time_share));
-    // Operations of a list differ in speed, so a trend is expected.
-    let has_trend = window.summary.metric.lower_is_better;
+    // Operations of a list differ in speed, and events change it, so a trend is expected.
+    let has_trend = window.summary.metric.lower_is_better || !window.events.is_empty();
     Symptoms {
         scheduler: latest.map(|emulator| emulator.scheduler.clone()),
         requests: emulators.iter().map(|emulator| emulator.requests).sum(),

@@ -18,14 +18,14 @@ use anyhow::{Context, Result, ensure};
 use hdrhistogram::Histogram;
 use spindle_base::dilation::Dilation;
 use spindle_base::histogram;
-use spindle_load::{Second, Summary};
+use spindle_load::{Part, Second, Summary};
 use spindle_model::Rates;
 
 use crate::observe::machine::SAMPLING;
 use crate::observe::{Sample, bottleneck};
 use crate::record::{
-    Bottleneck, Check, CpuSummary, EmulatorSummary, HostView, Latency, Measurement, MountView,
-    PerTransaction, Settling, TransactionSummary, Warning,
+    Bottleneck, Check, CpuSummary, EmulatorSummary, EventView, HostView, Latency, Measurement, MountView,
+    PartView, PerTransaction, Settling, TransactionSummary, Warning,
 };
 use crate::server::telemetry::{Durability, Readings, Rounds, Telemetry};
 use crate::stack::layout::Layout;
@@ -58,6 +58,8 @@ pub struct Window {
     pub cpu_count: u32,
     /// Of the times above, which are all dilated.
     pub dilation: Dilation,
+    /// Each is the end of a part of the summary, or happened together with another.
+    pub events: Vec<EventView>,
 }
 
 impl Window {
@@ -122,6 +124,8 @@ pub fn measurement(window: &Window, verification: Vec<Check>) -> Result<(Measure
         flushed_at_commit: window.durability.flushed_logs.clone(),
         server_counters,
         verification,
+        events: window.events.clone(),
+        parts: parts(summary)?,
     };
     Ok((measurement, warnings))
 }
@@ -157,6 +161,23 @@ fn transactions(summary: &Summary) -> Result<(Vec<TransactionSummary>, Histogram
         });
     }
     Ok((transactions, all))
+}
+
+/// The parts of the window, one after the other.
+fn parts(summary: &Summary) -> Result<Vec<PartView>> {
+    let mut from_s = 0.0;
+    let view = |part: &Part| {
+        let latencies = histogram::decode(&part.histogram).context("latencies of a part of the window")?;
+        let to_s = from_s + part.duration_s;
+        let latency = latency(&latencies, part.histogram.clone());
+        Ok(PartView {
+            from_s: std::mem::replace(&mut from_s, to_s),
+            to_s,
+            metric: part.metric.clone(),
+            latency,
+        })
+    };
+    summary.parts.iter().map(view).collect()
 }
 
 fn cpu(window: &Window) -> CpuSummary {

@@ -154,6 +154,7 @@ fn window(seconds: u64) -> Window {
         rates: Vec::new(),
         cpu_count: 2,
         dilation: Dilation::NONE,
+        events: Vec::new(),
     }
 }
 

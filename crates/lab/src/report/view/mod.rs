@@ -8,6 +8,7 @@ mod bottleneck;
 mod cell;
 mod charts;
 pub(super) mod costs;
+mod events;
 mod latency;
 mod matrix;
 mod provenance;
@@ -22,6 +23,7 @@ pub use self::cell::{CellView, Range, Ratio};
 pub(crate) use self::cell::{failure, measured, metric, samples, set_aside, warning_names};
 use self::charts::Charts;
 pub(crate) use self::charts::rounded;
+pub(super) use self::events::{EventRow, Figure as EventFigure};
 pub(super) use self::latency::PROBABILITIES;
 pub use self::latency::Quantiles;
 pub use self::matrix::{CurveView, StudyTable, SweepView};
@@ -79,6 +81,9 @@ pub struct View {
     /// Tests by storage, for a matrix of several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub study: Option<StudyTable>,
+    /// Each event of each cell, with the figures before and after it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<EventRow>,
     pub trials: TrialTable,
     pub charts: Charts,
     /// For `--format diskstats` alone: a page would double in size.
@@ -126,6 +131,7 @@ impl View {
         let baseline_mean = throughputs.first().map(|throughput| throughput.mean);
         let sweeps = SweepView::all(records, &cells);
         let peaks: Vec<&str> = sweeps.first().into_iter().flat_map(SweepView::peaks).collect();
+        let events = events::rows(records, &cells);
         let trials = TrialTable::new(records, &cells, baseline.as_deref());
         let verdict =
             VerdictView::new(records, &cells, &peaks, baseline.as_deref(), metric.as_deref(), &failures);
@@ -152,7 +158,8 @@ impl View {
             replication: replication::sentences(&cells),
             study: StudyTable::new(records, &cells),
             trials,
-            charts: Charts::new(metric.as_deref(), &cells, &sweeps, records),
+            charts: Charts::new(metric.as_deref(), &cells, &sweeps, &events, records),
+            events,
             sweeps,
             diskstats: DiskStats::new(records),
             records: records.clone(),

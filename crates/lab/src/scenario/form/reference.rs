@@ -14,7 +14,7 @@ NAME has 1 to 40 letters, digits, `-`, `_` or `.`.
 ";
 
 /// Tables: heading, the keys that lead to it (`*` for any name, `[]` for each of a list), and a sentence.
-const TABLES: [(&str, &[&str], &str); 8] = [
+const TABLES: [(&str, &[&str], &str); 9] = [
     ("The file", &[], ""),
     (
         "`[stacks.NAME]`",
@@ -33,6 +33,11 @@ const TABLES: [(&str, &[&str], &str); 8] = [
          Each value takes the place of the one in the table ([sweeps.md](sweeps.md)). At most two such axes, and 64 cells with them.",
     ),
     ("`[run]`", &["run"], ""),
+    (
+        "`[[events]]`",
+        &["events", "[]"],
+        "One table for each change at a time of the measured window, with `at` and one of the other keys ([events.md](events.md)).",
+    ),
     (
         "`[[published]]`",
         &["published", "[]"],

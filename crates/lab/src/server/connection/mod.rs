@@ -21,6 +21,9 @@ pub(super) trait Monitor: Debug + Send {
 
     /// See [`super::Running::counters`].
     fn counters(&mut self) -> Result<BTreeMap<String, f64>>;
+
+    /// See [`super::Running::set`].
+    fn set(&mut self, settings: &Settings) -> Result<()>;
 }
 
 /// Queries settings and counters of a family of servers.
@@ -64,6 +67,11 @@ impl Inquiry {
     pub(super) fn settings(&mut self, names: &[String]) -> Result<Settings> {
         let names = names.to_vec();
         self.ask(move |monitor| monitor.settings(&names)).context("asking the server for its settings")
+    }
+
+    pub(super) fn set(&mut self, settings: &Settings) -> Result<()> {
+        let settings = settings.clone();
+        self.ask(move |monitor| monitor.set(&settings))
     }
 
     pub(super) fn counters(&mut self) -> Result<BTreeMap<String, f64>> {

@@ -196,6 +196,7 @@ mod tests {
                 .map(|(name, value)| (name.to_owned(), value.to_owned()))
                 .into(),
             environment: Vec::new(),
+            changing: Vec::new(),
         };
         assert_eq!(commands.arguments(&commands.start, &instance), ["c", "--x=1", "--y=2"]);
         assert_eq!(commands.arguments(&commands.prepare, &instance), ["b", "/d"]);

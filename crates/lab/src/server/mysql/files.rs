@@ -212,6 +212,7 @@ mod tests {
             runtime_directory: "/run/trial".into(),
             settings: settings(pairs),
             environment: Vec::new(),
+            changing: Vec::new(),
         }
     }
 

@@ -75,6 +75,7 @@ pub(super) static MARIADB: Kind = Kind {
     advice: ADVICE,
     is_default: true,
     has_storage_engines: true,
+    sets_while_it_runs: true,
     program: Some(verbs::Program {
         name: "mariadbd",
         package: Some("mariadb-server-core"),
@@ -105,6 +106,7 @@ pub(super) static MYSQL: Kind = Kind {
     source: SourceForm::Program,
     advice: ADVICE,
     has_storage_engines: true,
+    sets_while_it_runs: true,
     how_to_get: Some(
         "name one with `program = \"/path/to/mysqld\"`, or unpack Debian's with `tools/install mysql`",
     ),

@@ -8,6 +8,7 @@ use mysql::prelude::Queryable;
 use spindle_load::Endpoint;
 use spindle_load::sql::mysql::connect;
 
+use super::settings::size_bytes;
 use super::telemetry::{
     CHECKPOINT_AGE, HISTORY_LIST, LOG_CAPACITIES, LOG_FILES, MASTER_LOOPS, MysqlTelemetry, OLD_PAGES,
 };
@@ -87,6 +88,16 @@ impl connection::Monitor for Monitor {
         Ok(known.collect())
     }
 
+    fn set(&mut self, settings: &Settings) -> Result<()> {
+        for (name, value) in settings {
+            let statement = format!("SET GLOBAL {} = {}", plain_name(name), written(value));
+            self.connection
+                .query_drop(&statement)
+                .with_context(|| format!("telling the server: {statement}"))?;
+        }
+        Ok(())
+    }
+
     fn counters(&mut self) -> Result<BTreeMap<String, f64>> {
         let pairs = self.pairs("SHOW GLOBAL STATUS")?;
         let mut counters: BTreeMap<String, f64> =
@@ -94,6 +105,15 @@ impl connection::Monitor for Monitor {
         self.add_missing(&mut counters);
         self.add_from_report(&mut counters);
         Ok(counters)
+    }
+}
+
+/// The value as a statement has it: in an option, unlike there, a size may have a suffix.
+fn written(value: &str) -> String {
+    match size_bytes(value) {
+        Some(bytes) => bytes.to_string(),
+        None if value.parse::<f64>().is_ok_and(f64::is_finite) => value.to_owned(),
+        None => format!("'{}'", value.replace('\\', "\\\\").replace('\'', "''")),
     }
 }
 
@@ -123,6 +143,16 @@ fn checkpoint_age(report: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_value_is_written_as_a_statement_has_it() {
+        let check = |value: &str, expect: &str| assert_eq!(written(value), expect);
+        check("2000", "2000");
+        check("64M", "67108864");
+        check("0.5", "0.5");
+        check("OFF", "'OFF'");
+        check("a'b\\", "'a''b\\\\'");
+    }
 
     #[test]
     fn the_loops_of_the_master_thread_are_in_the_report_of_every_version() {

@@ -36,7 +36,7 @@ use super::instance::{Instance, Running};
 use super::process::own_user::{OwnUser, beside};
 use super::process::started::Started;
 use super::process::{Process, check_socket, run};
-use super::settings::{Advice, Advised, MemorySetting, Refusal, Settings, for_loading, has};
+use super::settings::{Advice, Advised, MemorySetting, Refusal, Settings, for_loading, has, plain_name};
 use super::verbs::{self, Kind, Server};
 use crate::record::FileClass;
 use log::quote;
@@ -78,6 +78,7 @@ const ADVICE: &[Advice] = &[
 
 pub(super) static KIND: Kind = Kind {
     is_default: true,
+    sets_while_it_runs: true,
     advice: ADVICE,
     program: Some(verbs::Program {
         name: "postgres",
@@ -179,14 +180,18 @@ impl Server for Postgres {
         USER.own_instance(instance, None)?;
         place_log(instance)?;
         let program = program::find("postgres")?;
+        // A setting of the command line would take precedence over a later value.
+        let is_changing =
+            |name: &&String| instance.changing.iter().any(|other| plain_name(other) == plain_name(name));
+        let (initial, settings): (Settings, Settings) =
+            instance.settings.clone().into_iter().partition(|(name, _)| is_changing(&name));
         let mut command = USER.command_in_namespaces(&["--ipc"], &[], &program);
         command
             .arg("-D")
             .arg(&instance.data_directory)
             // The last value of a repeated setting counts, which is ours.
             .args(
-                instance
-                    .settings
+                settings
                     .iter()
                     .chain(&KNOWN.fixed)
                     .flat_map(|(name, value)| ["-c".to_owned(), option(name, value)]),
@@ -198,7 +203,7 @@ impl Server for Postgres {
         process.find_first()?;
         Ok(Box::new(Started {
             process,
-            ways: Postmaster { data_directory: instance.data_directory.clone() },
+            ways: Postmaster { data_directory: instance.data_directory.clone(), initial },
             endpoint: endpoint(instance, DATABASE),
             inquiry: Inquiry::new("postgres", endpoint(instance, MAINTENANCE_DATABASE), &PROTOCOL),
         }))

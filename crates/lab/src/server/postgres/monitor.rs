@@ -1,8 +1,10 @@
 //! A connection that queries the server's settings and counters.
 
 use std::collections::BTreeMap;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
-use anyhow::Result;
+use anyhow::{Context, Result, bail, ensure};
 use spindle_load::Endpoint;
 use spindle_load::sql::{Session, Statement, connect};
 
@@ -12,7 +14,7 @@ use super::telemetry::{
     SNAPSHOT_AGE,
 };
 use crate::server::connection::{self, Protocol};
-use crate::server::settings::Settings;
+use crate::server::settings::{Settings, plain_name};
 
 pub(in crate::server) static PROTOCOL: Protocol = Protocol {
     speaks: |endpoint| matches!(endpoint, Endpoint::PostgresSocket { .. } | Endpoint::PostgresTcp { .. }),
@@ -38,6 +40,31 @@ impl Monitor {
     }
 }
 
+impl Monitor {
+    /// # Errors
+    /// The setting is not there, or is read at the start alone.
+    fn check_changeable(&mut self, name: &str) -> Result<()> {
+        let context = self.session.prepare("SELECT context FROM pg_settings WHERE name = lower(?)")?;
+        let found: Option<(Vec<u8>,)> =
+            self.session.first(context, spindle_load::values![plain_name(name)])?;
+        let Some((context,)) = found else { bail!("`{name}` is not a setting of the server") };
+        let at_the_start = [&b"postmaster"[..], b"internal"].contains(&context.as_slice());
+        ensure!(!at_the_start, "`{name}` can be set at the server's start alone");
+        Ok(())
+    }
+
+    /// When this process read the server's files of settings.
+    fn loaded_at(&mut self) -> Result<Vec<u8>> {
+        let statement = self.session.prepare("SELECT pg_conf_load_time()::text")?;
+        let found: Option<(Vec<u8>,)> = self.session.first(statement, &[])?;
+        Ok(found.map(|(time,)| time).unwrap_or_default())
+    }
+}
+
+/// Longest time until a process has read the settings.
+const RELOAD_PATIENCE: Duration = Duration::from_secs(10);
+const RELOAD_STEP: Duration = Duration::from_millis(5);
+
 impl connection::Monitor for Monitor {
     fn settings(&mut self, names: &[String]) -> Result<Settings> {
         // NULL for an unknown setting.
@@ -51,6 +78,27 @@ impl connection::Monitor for Monitor {
             }
         }
         Ok(known)
+    }
+
+    fn set(&mut self, settings: &Settings) -> Result<()> {
+        for (name, value) in settings {
+            self.check_changeable(name)?;
+            let statement =
+                format!("ALTER SYSTEM SET {} = '{}'", plain_name(name), value.replace('\'', "''"));
+            self.session.execute(&statement).with_context(|| format!("telling the server: {statement}"))?;
+        }
+        if settings.is_empty() {
+            return Ok(());
+        }
+        let loaded_at = self.loaded_at()?;
+        self.session.read("SELECT pg_reload_conf()").context("telling the server to read its settings")?;
+        // Each process reads them by itself; this one has when it says so.
+        let end = Instant::now() + RELOAD_PATIENCE;
+        while self.loaded_at()? == loaded_at {
+            ensure!(Instant::now() < end, "the server has not read its settings");
+            sleep(RELOAD_STEP);
+        }
+        Ok(())
     }
 
     fn counters(&mut self) -> Result<BTreeMap<String, f64>> {

@@ -14,11 +14,14 @@ use crate::server::connection::Inquiry;
 use crate::server::instance::Instance;
 use crate::server::process::Process;
 use crate::server::process::started::Ways;
+use crate::server::settings::Settings;
 use spindle_base::text::causes;
 
 #[derive(Debug)]
 pub(super) struct Postmaster {
     pub(super) data_directory: PathBuf,
+    /// Settings that are set once it is ready, because they change later.
+    pub(super) initial: Settings,
 }
 
 pub(super) fn endpoint(instance: &Instance, database: &str) -> Endpoint {
@@ -35,7 +38,7 @@ impl Ways for Postmaster {
         // As `pg_ctl` does: the eighth line of the file. It may be left from an earlier server that crashed.
         let file = fs::read_to_string(self.data_directory.join("postmaster.pid")).unwrap_or_default();
         match file.lines().nth(7).map(str::trim) {
-            Some("ready") => inquiry.connect().map_err(|error| Some(causes(&error))),
+            Some("ready") => inquiry.set(&self.initial).map_err(|error| Some(causes(&error))),
             _ => Err(None),
         }
     }

@@ -57,6 +57,10 @@ impl<W: Ways> Running for Started<W> {
         self.inquiry.settings(names).map_err(|error| self.process.explain(error))
     }
 
+    fn set(&mut self, settings: &Settings) -> Result<()> {
+        self.inquiry.set(settings).map_err(|error| self.process.explain(error))
+    }
+
     fn counters(&mut self) -> Result<BTreeMap<String, f64>> {
         self.inquiry.counters().map_err(|error| self.process.explain(error))
     }

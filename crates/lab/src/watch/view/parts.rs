@@ -8,7 +8,7 @@ use super::{Part, Shown};
 use crate::record::{SeriesUnit, StorageSeries};
 use crate::report::format::{bytes, number, percent};
 use crate::watch::line::{Operation, operations, phase_words};
-use crate::watch::state::{CpuShares, State, StorageState, TrialState};
+use crate::watch::state::{CpuShares, EventState, State, StorageState, TrialState};
 
 /// From the width of its bar to that of the line.
 const BESIDE_BAR: usize = 50;
@@ -76,6 +76,10 @@ pub(super) fn below(shown: &Shown<'_>, width: usize) -> Vec<Part> {
         let counters = counters(trial);
         if !counters.is_empty() {
             parts.push(Part { lines: wrapped(&format!("server: {counters}"), width, 3), rank: 6 });
+        }
+        let events = trial.events.iter().rev().map(EventState::words).join("; ");
+        if !events.is_empty() {
+            parts.push(Part { lines: wrapped(&format!("events: {events}"), width, 2), rank: 3 });
         }
         if let Some(bottleneck) = &trial.bottleneck {
             let kind = format!("bottleneck so far: {}", bottleneck.kind.name());

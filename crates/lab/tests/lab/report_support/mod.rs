@@ -344,6 +344,8 @@ fn measurement(shape: &Shape, machine: f64, seed: u64, seconds: usize) -> Measur
                 detail: "0 rows disagree".to_owned(),
             })
             .collect(),
+        events: Vec::new(),
+        parts: Vec::new(),
     }
 }
 

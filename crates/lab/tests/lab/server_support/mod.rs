@@ -352,6 +352,7 @@ pub(crate) fn instance(directory: &Path, settings: &[(&str, &str)]) -> Instance 
         runtime_directory: directory.join("runtime"),
         settings: owned(settings),
         environment: Vec::new(),
+        changing: Vec::new(),
     }
 }
 

@@ -241,6 +241,10 @@ impl Workload for Spec {
         self.terminals
     }
 
+    fn takes_more_terminals(&self) -> bool {
+        true
+    }
+
     fn rate_per_s(&self) -> Option<u32> {
         self.rate
     }

@@ -485,3 +485,21 @@ fn a_controller_that_cannot_be_says_why() {
         "`read_ahead` is 5 KB, must be a multiple of 4 KiB",
     );
 }
+
+#[test]
+fn a_battery_that_fails_at_a_moment_leaves_the_speed_of_the_disk_until_it_is_replaced() {
+    let mut driver = over(write_back(256), disk());
+    let fast = commits_per_s(&mut driver);
+    let turn = |driver: &mut VirtualTime<Cache>, is_good: bool| {
+        let now = driver.now();
+        driver.device_mut().change(now, Change::Battery { is_good })
+    };
+    assert_eq!(turn(&mut driver, false), Ok(true));
+    let slow = commits_per_s(&mut driver);
+    assert_eq!(turn(&mut driver, true), Ok(true));
+    let again = commits_per_s(&mut driver);
+    assert!(fast > 30.0 * slow, "{fast} and {slow}");
+    assert!((again / fast - 1.0).abs() < 0.01, "{again} and {fast}");
+    assert_eq!(turn(&mut driver, true).unwrap_err().to_string(), "`battery` is good already");
+    assert_eq!(driver.device_mut().change(Instant::FAR_FUTURE, Change::Link { is_up: false }), Ok(false));
+}

@@ -6,7 +6,9 @@
 
 use super::members::{Extents, MemberState, OpIndex, Purpose};
 use super::{Op, Raid, RaidParameters, Stage, Task};
+use crate::change::Changed;
 use crate::devices::transfer_ns;
+use crate::parameter::Invalid;
 use crate::request::Operation;
 use crate::time::Instant;
 
@@ -51,6 +53,38 @@ impl Rebuild {
 }
 
 impl Raid {
+    /// A member dies, or a drive of its kind takes its place: the same one, erased. Its wear stays.
+    pub(super) fn change_member(&mut self, now: Instant, member: usize, state: MemberState) -> Changed {
+        let count = self.members.list.len();
+        let refuse = |problem: String| Err(Invalid::new("member", problem));
+        let number = member + 1;
+        let Some(found) = self.members.list.get(member) else {
+            return refuse(format!("{number} is not there: the array has members 1 to {count}"));
+        };
+        match (state, found.state) {
+            (MemberState::Missing, MemberState::Missing) => refuse(format!("{number} is missing already")),
+            (MemberState::Missing, _) if !self.members.can_lose(self.parameters.level, member) => {
+                refuse(format!("{number} cannot die: the array would lose data"))
+            }
+            (MemberState::Rebuilding { .. }, MemberState::Missing) if found.device.in_flight_count() > 0 => {
+                refuse(format!("{number} still has requests in flight"))
+            }
+            (MemberState::Rebuilding { .. }, MemberState::Missing) => {
+                self.members.list[member].device.set_use(None);
+                self.members.list[member].state = state;
+                self.rebuild.begin(now);
+                Ok(true)
+            }
+            (MemberState::Rebuilding { .. }, _) => {
+                refuse(format!("{number} works, and only a member that died is replaced"))
+            }
+            _ => {
+                self.members.list[member].state = state;
+                Ok(true)
+            }
+        }
+    }
+
     /// Start of the next unit, unless the host's load changes.
     pub(super) fn rebuild_due_at(&self) -> Option<Instant> {
         let rebuild = &self.rebuild;

@@ -543,3 +543,39 @@ fn of_mirrored_copies_the_first_valid_one_counts() {
     assert_eq!(fates(whole(RaidLevel::Raid1)), [Fate::Kept]);
     assert_eq!(fates(missing(RaidLevel::Raid1, &[0])), [Fate::Lost]);
 }
+
+#[test]
+fn a_member_that_dies_at_a_moment_is_rebuilt_once_it_is_replaced() {
+    let mut array = Array::new(whole(RaidLevel::Raid5), 4);
+    let raid = array.driver.device_mut();
+    let mut turn = |change| raid.change(Instant::ZERO, change).map_err(|refused| refused.to_string());
+    let refuse = |words: &str| Err(words.to_owned());
+    assert_eq!(
+        turn(Change::MemberIsReplaced(2)),
+        refuse("`member` 3 works, and only a member that died is replaced")
+    );
+    assert_eq!(turn(Change::MemberFails(4)), refuse("`member` 5 is not there: the array has members 1 to 4"));
+    assert_eq!(turn(Change::MemberFails(2)), Ok(true));
+    assert_eq!(turn(Change::MemberFails(2)), refuse("`member` 3 is missing already"));
+    assert_eq!(turn(Change::MemberFails(0)), refuse("`member` 1 cannot die: the array would lose data"));
+    assert_eq!(turn(Change::MemberIsReplaced(2)), Ok(true));
+    assert_eq!(raid.member_state(2), MemberState::Rebuilding { valid_bytes: 0 });
+    assert_eq!(array.driver.wait(), None);
+    assert_eq!(array.driver.device().member_state(2), MemberState::InSync);
+}
+
+#[test]
+fn a_change_reaches_the_first_part_that_has_such_a_thing() {
+    let parameters = RaidParameters { level: RaidLevel::Raid1, ..whole(RaidLevel::Raid1) };
+    let cached = |_| -> Box<dyn Device> {
+        let cache = crate::layers::CacheParameters::new(crate::layers::CachePolicy::WriteBack, 1 << 20);
+        let disk = Disk::new(disk_parameters(), 1 << 30, 1);
+        Box::new(crate::layers::cache::Cache::new(cache, Box::new(disk), 1).unwrap())
+    };
+    let mut raid = Raid::new(parameters, (0..2).map(cached).collect()).unwrap();
+    let battery = Change::Battery { is_good: false };
+    assert_eq!(raid.change(Instant::ZERO, battery), Ok(true));
+    let words = raid.change(Instant::ZERO, battery).unwrap_err().to_string();
+    assert_eq!(words, "`battery` is bad already", "the first member's again");
+    assert_eq!(raid.change(Instant::ZERO, Change::Link { is_up: false }), Ok(false));
+}

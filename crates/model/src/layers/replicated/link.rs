@@ -89,6 +89,16 @@ impl Link {
         at
     }
 
+    /// From `at` on the link has this rate, whatever was planned.
+    pub(super) fn set_rate(&mut self, at: Instant, bytes_per_s: u64) {
+        self.phases.retain(|phase| phase.from < at);
+        self.phases.push(Phase { from: at, bytes_per_s });
+    }
+
+    pub(super) fn is_up(&self, at: Instant) -> bool {
+        self.phases[self.phase_index(at)].bytes_per_s > 0
+    }
+
     /// Drops messages not yet sent.
     pub(super) fn clear(&mut self, now: Instant) {
         self.free_at = now;

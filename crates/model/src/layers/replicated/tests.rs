@@ -262,3 +262,46 @@ fn what_no_link_can_be_is_refused() {
     let slow = ReplicatedParameters { bytes_per_s: 10, ..parameters(Protocol::A) };
     assert_eq!(slow.validate().unwrap_err().to_string(), "`link_rate` is 10 B/s, must be 1 KB/s to 1 TB/s");
 }
+
+#[test]
+fn a_link_that_breaks_at_a_moment_and_is_restored_behaves_as_a_planned_outage() {
+    let mut driver = replicated(parameters(Protocol::C), 0, 0);
+    let whole_ns = latency_ns(&mut driver, Operation::Write, 64 * KIB);
+    driver.submit(request(1, Operation::Write, 64 * KIB));
+    driver.sleep(SECOND);
+    let now = driver.now();
+    let mut change = |now: Instant, is_up: bool| {
+        driver.device_mut().change(now, Change::Link { is_up }).map_err(|e| e.to_string())
+    };
+    assert_eq!(change(now, true), Err("`link` is up already".to_owned()));
+    assert_eq!(change(now, false), Ok(true));
+    assert_eq!(change(now, false), Err("`link` is broken already".to_owned()));
+    driver.wait().unwrap();
+    // The timeout begins with the break.
+    assert_eq!(latency_ns(&mut driver, Operation::Write, 64 * KIB), 6 * SECOND);
+    assert_eq!(latency_ns(&mut driver, Operation::Write, 64 * KIB), 0);
+    assert!(!driver.device().is_connected());
+    assert_eq!(driver.device().out_of_sync_bytes(), 64 * KIB);
+    let now = driver.now();
+    assert_eq!(driver.device_mut().change(now, Change::Link { is_up: true }), Ok(true));
+    driver.sleep(SECOND);
+    assert_eq!(latency_ns(&mut driver, Operation::Write, 64 * KIB), whole_ns);
+    assert!(driver.device().is_connected());
+    assert_eq!(driver.device().out_of_sync_bytes(), 0);
+}
+
+#[test]
+fn a_write_under_way_completes_when_a_broken_link_is_restored_before_the_timeout() {
+    let mut driver = replicated(parameters(Protocol::C), 0, 0);
+    for id in 0..4 {
+        driver.submit(request(id, Operation::Write, 64 * KIB));
+    }
+    let broken_at = Instant(700 * MICROSECOND);
+    driver.device_mut().change(broken_at, Change::Link { is_up: false }).unwrap();
+    let restored_at = Instant(2 * SECOND);
+    driver.device_mut().change(restored_at, Change::Link { is_up: true }).unwrap();
+    let done: Vec<u64> = std::iter::from_fn(|| driver.wait()).map(|done| done.at.0).collect();
+    // The first is on the wire by 655 us, but its acknowledgement is not back.
+    assert_eq!(done, [2 * SECOND; 4]);
+    assert_eq!(driver.device().out_of_sync_bytes(), 0, "copied by the resync");
+}

@@ -10,7 +10,7 @@ pub(crate) use self::over_time::rounded;
 use self::over_time::{Points, Reduction};
 use super::cell::measured;
 use super::matrix::PointView;
-use super::{CellView, StorageView, SweepView};
+use super::{CellView, EventRow, StorageView, SweepView, events};
 use crate::record::{Measurement, StorageSeries};
 use crate::report::Records;
 
@@ -20,6 +20,9 @@ pub struct Charts {
     cells: Vec<CellCharts>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     sweeps: Vec<SweepChart>,
+    /// Drawn on every chart over time.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    events: Vec<events::Mark>,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -108,9 +111,12 @@ impl Charts {
         metric: Option<&str>,
         cells: &[CellView],
         sweeps: &[SweepView],
+        events: &[EventRow],
         records: &Records,
     ) -> Self {
         let cells = cells.iter().filter(|cell| cell.throughput.is_some());
+        let charted: Vec<&str> = cells.clone().map(|cell| cell.name.as_str()).collect();
+        let events = events::marks(events, &charted);
         let cells = cells.map(|cell| {
             let trials = measured(records, &cell.name);
             let measurements: Vec<&Measurement> =
@@ -144,7 +150,7 @@ impl Charts {
             }
         });
         let sweeps = sweeps.iter().map(sweep_chart).collect();
-        Self { metric: metric.map(str::to_owned), cells: cells.collect(), sweeps }
+        Self { metric: metric.map(str::to_owned), cells: cells.collect(), sweeps, events }
     }
 }
 

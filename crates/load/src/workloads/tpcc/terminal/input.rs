@@ -99,7 +99,7 @@ impl Generator {
         let homes = if rules.any_home {
             (1..=warehouses).collect()
         } else {
-            homes(warehouses, spec.terminals, terminal)
+            homes(warehouses, spec.terminals, terminal % spec.terminals)
         };
         Generator {
             rules,
