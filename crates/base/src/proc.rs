@@ -113,6 +113,28 @@ pub fn family_cpu_s(process: u32) -> f64 {
     seconds(own_ticks + ended_children_ticks + living)
 }
 
+/// CPU time of one thread.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ThreadCpu {
+    pub id: u32,
+    /// Its own name, or that of its program.
+    pub name: String,
+    /// User and system.
+    pub cpu_s: f64,
+}
+
+/// The threads of a process and of its living children.
+pub fn family_threads(process: u32) -> Vec<ThreadCpu> {
+    let family = std::iter::once(process).chain(children(process));
+    let ids = family.flat_map(|process| threads(process).map(move |id| (process, id)));
+    ids.filter_map(|(process, id)| {
+        let stat = read(&format!("{process}/task/{id}/stat"));
+        let name = stat.split_once('(')?.1.rsplit_once(')')?.0.to_owned();
+        Some(ThreadCpu { id, name, cpu_s: seconds(Status::parse(&stat)?.own_ticks) })
+    })
+    .collect()
+}
+
 fn seconds(ticks: u64) -> f64 {
     ticks as f64 / rustix::param::clock_ticks_per_second() as f64
 }
@@ -247,6 +269,27 @@ fn memory_field(name: &str) -> u64 {
         .map_or(0, |kib| kib << 10)
 }
 
+/// Page cache that is yet to be written, and the part that is under way to its storage (`/proc/meminfo`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PageCache {
+    pub dirty_bytes: u64,
+    pub writeback_bytes: u64,
+}
+
+impl PageCache {
+    pub fn read() -> PageCache {
+        PageCache::parse(&read("meminfo"))
+    }
+
+    fn parse(text: &str) -> PageCache {
+        let bytes = |key: &str| {
+            let kib = field(text, key, ':').and_then(|text| text.split_whitespace().next()?.parse().ok());
+            kib.map_or(0, |kib: u64| kib << 10)
+        };
+        PageCache { dirty_bytes: bytes("Dirty"), writeback_bytes: bytes("Writeback") }
+    }
+}
+
 /// The kernel's release, as `uname -r` prints it.
 pub fn kernel() -> String {
     read("sys/kernel/osrelease").trim().to_owned()
@@ -293,6 +336,13 @@ mod tests {
     }
 
     #[test]
+    fn what_is_not_yet_written_is_where_the_kernel_puts_it() {
+        let text = "MemAvailable:   40 kB\nDirty: 3 kB\nWriteback: 2 kB\nWritebackTmp: 9 kB\n";
+        let expect = PageCache { dirty_bytes: 3 << 10, writeback_bytes: 2 << 10 };
+        assert_eq!(PageCache::parse(text), expect);
+    }
+
+    #[test]
     fn a_process_may_be_named_like_a_field() {
         let stat = "42 (a ) b) S 1 42 42 0 -1 4194560 100 0 0 0 250 50 7 4 20 0 9 0 100 0 0";
         let expect =
@@ -307,6 +357,22 @@ mod tests {
             value = std::hint::black_box(value.wrapping_mul(31));
         }
         assert_eq!(process_cpu_s(0), 0.0);
+    }
+
+    #[test]
+    fn a_busy_thread_is_told_from_an_idle_one() {
+        let busy = std::thread::Builder::new().name("busy one".to_owned()).spawn(|| {
+            let mut value = 1_u64;
+            let mut own_s = || {
+                value = std::hint::black_box(value.wrapping_mul(31));
+                let threads = family_threads(id());
+                threads.iter().find(|thread| thread.name == "busy one").map_or(0.0, |thread| thread.cpu_s)
+            };
+            while own_s() < 0.05 {}
+        });
+        busy.unwrap().join().unwrap();
+        assert!(family_threads(id()).iter().all(|thread| thread.name != "busy one"));
+        assert_eq!(family_threads(0), []);
     }
 
     #[test]

@@ -89,6 +89,9 @@ pub struct Summary {
     /// Time that terminals waited for COMMIT, summed over terminals. `None` if a transaction committed within
     /// a statement, or if a foreign tool does not report it.
     pub commit_wait_s: Option<f64>,
+    /// Time that terminals waited for locks, summed over terminals. `None` if only the server knows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lock_wait_s: Option<f64>,
     /// The total of which waiting times are shares: terminals times duration. If terminals pause between
     /// transactions, the time that they waited for answers.
     pub terminal_time_s: f64,

@@ -9,6 +9,7 @@ pub mod devices;
 mod layered;
 pub mod layers;
 pub mod parameter;
+mod rates;
 mod request;
 mod requests;
 mod rng;
@@ -27,6 +28,7 @@ pub use parameter::{
     Declared, Described, Field, Invalid, Kind, Style, Value, Values, Written, format_duration_ns,
     format_size_bytes,
 };
+pub use rates::{Rate, Rates};
 pub use request::{Completion, Operation, Outcome, Request, RequestId, SECTOR_BYTES};
 pub use rng::{Rng, split_mix};
 pub use stack::{Branch, StackSpec};

@@ -5,6 +5,7 @@ use crate::device::Built;
 use crate::devices::{Parameters, WriteCache};
 use crate::layers::Layer;
 use crate::parameter::{Invalid, format_size_bytes};
+use crate::rates::Rates;
 use crate::request::SECTOR_BYTES;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -88,6 +89,17 @@ impl StackSpec {
             StackSpec::Layer(layer, below) => {
                 layer.has_volatile_cache(below.iter().any(|branch| branch.stack.has_volatile_cache()))
             }
+        }
+    }
+
+    /// Highest rates that every request obeys, as far as parameters state them.
+    pub fn rates(&self) -> Rates {
+        match self {
+            StackSpec::Device(parameters) => parameters.rates(),
+            StackSpec::Layer(layer, below) => match (layer.rates(), &below[..]) {
+                (Some(own), [below]) => own.and(below.stack.rates()),
+                (own, _) => own.unwrap_or_default(),
+            },
         }
     }
 

@@ -91,7 +91,7 @@ mod tests {
         let mut series = Vec::new();
         (0..900).find(|second| {
             series.push(value(*second));
-            (second + 1) % 5 == 0 && has_settled(&series)
+            (second + 1).is_multiple_of(5) && has_settled(&series)
         })
     }
 

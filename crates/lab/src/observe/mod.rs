@@ -4,6 +4,7 @@
 //! those of the processor too: an emulated core is k times as fast.
 
 pub mod bottleneck;
+pub mod machine;
 pub mod measurement;
 pub mod settling;
 
@@ -14,8 +15,9 @@ use anyhow::{Context, Result, anyhow};
 use hdrhistogram::Histogram;
 use spindle_base::dilation::{Clock, Dilation};
 use spindle_base::histogram::decode;
-use spindle_base::proc::{self, CpuTimes, Pressure, family_cpu_s};
+use spindle_base::proc::{self, CpuTimes, Pressure, ThreadCpu, family_cpu_s, family_threads};
 
+use self::machine::{Drives, Processes};
 use crate::server::Running;
 use crate::server::replication::Position;
 use crate::volume::mounts::Mounts;
@@ -31,11 +33,16 @@ pub struct Sample {
     /// User and system CPU of the process and its children, because some servers have a process for each
     /// connection; zero where there is no process.
     pub server_cpu_s: f64,
+    /// The server's threads, and those of its children. Only of the first and the last sample of a window,
+    /// because reading them costs time; otherwise empty.
+    pub server_threads: Vec<ThreadCpu>,
     /// Sum over all emulators.
     pub emulator_cpu_s: f64,
     /// In the order of the layout, with the data's first.
     pub mounts: Vec<MountSample>,
     pub counters: BTreeMap<String, f64>,
+    /// Of [`machine::readings`].
+    pub readings: BTreeMap<String, f64>,
     /// Bytes of binary log written by the server; `None` for a server without replicas.
     pub binlog_bytes: Option<u64>,
     /// In the order of the scenario.
@@ -91,18 +98,41 @@ impl Sample {
     /// Takes a sample without replicas.
     pub fn take(mounts: &mut Mounts, server: &mut dyn Running, clock: &Clock) -> Result<Sample> {
         let dilation = clock.dilation;
+        let cpu = CpuTimes::read().context("/proc/stat is not as proc(5) says")?;
+        let server_cpu_s = dilation.dilated_s(family_cpu_s(server.process_id()));
+        let emulator_cpu_s = dilation.dilated_s(mounts.emulator_cpu_s());
+        let mounts = samples(mounts, dilation)?;
+        let processes = Processes { server_s: server_cpu_s, emulator_s: emulator_cpu_s };
         Ok(Sample {
-            cpu: CpuTimes::read().context("/proc/stat is not as proc(5) says")?,
+            cpu,
             machine: MachineSample::take(dilation),
-            server_cpu_s: dilation.dilated_s(family_cpu_s(server.process_id())),
-            emulator_cpu_s: dilation.dilated_s(mounts.emulator_cpu_s()),
-            mounts: samples(mounts, dilation)?,
+            server_cpu_s,
+            server_threads: Vec::new(),
+            emulator_cpu_s,
             counters: server.counters().context("asking the server for its counters")?,
+            readings: machine::readings(processes, Drives::of(&mounts), dilation),
+            mounts,
             binlog_bytes: None,
             replicas: Vec::new(),
             at: clock.now(),
         })
     }
+
+    /// Adds the processor time of the clients.
+    pub fn with_client(mut self, client_id: u32, dilation: Dilation) -> Sample {
+        let client_s = dilation.dilated_s(family_cpu_s(client_id));
+        self.readings.insert(machine::CLIENT.to_owned(), client_s);
+        self
+    }
+}
+
+/// The threads of a server in dilated time; none without a process of ours.
+pub fn server_threads(process_id: u32, dilation: Dilation) -> Vec<ThreadCpu> {
+    if process_id == 0 {
+        return Vec::new();
+    }
+    let dilated = |thread: ThreadCpu| ThreadCpu { cpu_s: dilation.dilated_s(thread.cpu_s), ..thread };
+    family_threads(process_id).into_iter().map(dilated).collect()
 }
 
 /// Emulators tell dilated times, and the kernel real ones.

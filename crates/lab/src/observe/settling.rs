@@ -1,10 +1,10 @@
 //! Decides when a load has settled: from throughput, and from what the storage still has to do.
 //!
-//! Watched are the throughput; the server's backlogs ([`Chart::is_backlog`]: dirty pages, checkpoint age);
+//! Watched are the throughput; the server's backlogs ([`Line::is_backlog`]: dirty pages, checkpoint age);
 //! the bytes that all mounts were written per transaction; and of each mount of flash its write amplification.
 //! The rule ([`spindle_stats::settling`]) must hold for all of them at one look.
 //!
-//! [`Chart::is_backlog`]: crate::server::telemetry::Chart::is_backlog
+//! [`Line::is_backlog`]: crate::server::telemetry::Line::is_backlog
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -43,9 +43,10 @@ impl Watch<'_> {
             return true;
         }
         self.push("transactions_per_s", second.transactions as f64);
-        for chart in self.telemetry.charts().iter().filter(|chart| chart.is_backlog) {
-            if let Some(level) = sample.counters.get(chart.counter) {
-                self.push(chart.name, *level);
+        let lines = self.telemetry.charts().iter().flat_map(|chart| chart.lines);
+        for line in lines.filter(|line| line.is_backlog) {
+            if let Some(level) = line.value([&earlier.counters, &sample.counters], 1.0) {
+                self.push(line.name, level);
             }
         }
         let pairs = || earlier.mounts.iter().map(Written::by).zip(sample.mounts.iter().map(Written::by));
@@ -62,7 +63,7 @@ impl Watch<'_> {
             self.push(&name, value);
         }
         self.seconds += 1;
-        if self.seconds % LOOK_EVERY == 0 {
+        if self.seconds.is_multiple_of(LOOK_EVERY) {
             self.look();
         }
         self.is_steady
@@ -126,5 +127,79 @@ impl Written {
             (None, Some(real)) => Written { bytes: real.write.bytes, nand_bytes: 0 },
             (None, None) => Written::default(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use spindle_base::proc::CpuTimes;
+    use spindle_mount::{OperationStatistics, Statistics};
+
+    use super::*;
+    use crate::observe::MachineSample;
+    use crate::server::{endpoint, telemetry_of};
+
+    /// At the end of a second in which 2 MiB were written to the disk, and as often to its flash as
+    /// `amplification` says.
+    fn sample(second: u64, dirty_pages: f64, amplification: u64) -> Sample {
+        let bytes = second << 21;
+        let statistics = Statistics {
+            write: OperationStatistics { count: second, bytes, latency_ns: 0 },
+            nand_write_bytes: bytes * amplification,
+            ..Statistics::default()
+        };
+        let dirty = ("Innodb_buffer_pool_pages_dirty".to_owned(), dirty_pages);
+        let history = ("Innodb_history_list_length".to_owned(), 5.0 * second as f64);
+        Sample {
+            at: Duration::from_secs(second),
+            cpu: CpuTimes { busy: second, total: 2 * second, ..CpuTimes::default() },
+            machine: MachineSample::default(),
+            server_cpu_s: 0.0,
+            server_threads: Vec::new(),
+            readings: BTreeMap::new(),
+            emulator_cpu_s: 0.0,
+            mounts: vec![MountSample { statistics: Some(statistics), ..MountSample::default() }],
+            counters: BTreeMap::from([dirty, history]),
+            readings: BTreeMap::new(),
+            binlog_bytes: None,
+            replicas: Vec::new(),
+        }
+    }
+
+    /// The settling of a MariaDB whose dirty pages are these at the end of each second.
+    fn settling(dirty_pages: fn(u64) -> f64, amplification: u64) -> Settling {
+        let layout = Layout::plain("disk", "disk");
+        let telemetry = telemetry_of(&endpoint::parse("mysql://root@localhost:3306/test").unwrap()).unwrap();
+        let mut watch = Watch::begin(&layout, telemetry);
+        let take = |second: u64| sample(second, dirty_pages(second), amplification);
+        let load = Second { transactions: 512, ..Second::default() };
+        let last = (1..=300).find(|second| watch.second(&load, [&take(second - 1), &take(*second)]));
+        watch.end(Duration::from_secs(last.unwrap_or(300)), Duration::from_secs(300))
+    }
+
+    #[track_caller]
+    fn check(found: &Settling, needed_s: f64, last_to_settle: &[&str]) {
+        assert_eq!((found.needed_s, found.is_steady), (needed_s, needed_s < 300.0));
+        assert_eq!(found.last_to_settle, last_to_settle);
+    }
+
+    #[test]
+    fn a_level_load_settles_with_the_first_look_that_can_tell() {
+        let found = settling(|_| 900.0, 0);
+        check(&found, 60.0, &[]);
+        let names: Vec<&str> = found.series.keys().map(String::as_str).collect();
+        assert_eq!(names, ["dirty_pages", "transactions_per_s", "written_kib_per_transaction"]);
+        assert_eq!(found.series["written_kib_per_transaction"], [4.0; 60]);
+    }
+
+    #[test]
+    fn level_throughput_waits_for_the_dirty_pages() {
+        check(&settling(|second| 100.0 + 10.0 * second.min(100) as f64, 0), 170.0, &["dirty_pages"]);
+        check(&settling(|second| 10.0 * second as f64, 0), 300.0, &["dirty_pages"]);
+    }
+
+    #[test]
+    fn flash_has_its_write_amplification_watched() {
+        assert_eq!(settling(|_| 900.0, 3).series["write_amplification"], [3.0; 60]);
     }
 }

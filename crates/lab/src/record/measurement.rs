@@ -1,5 +1,7 @@
 //! The measurement of a trial.
 
+mod evidence;
+
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
@@ -7,10 +9,16 @@ use serde::{Deserialize, Deserializer, Serialize};
 use spindle_base::dilation::Dilation;
 use spindle_load::{Check, Metric};
 
-use super::{FileClass, MountView, ReplicationView};
+use super::{FileClass, MountView, ReplicationView, words};
+pub use chart::{ChartHead, SeriesUnit};
+pub use evidence::{
+    BusyThread, CommitEstimate, Evidence, RateEvidence, RateOf, RedoEvidence, StorageEvidence, ThreadEvidence,
+};
 pub use settling::Settling;
 
 mod settling;
+
+mod chart;
 
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq)]
 pub struct Measurement {
@@ -65,7 +73,11 @@ impl Measurement {
     /// CPU time of server, load generator, emulator and replicas. `None` for a server that Spindle did not
     /// start: it has counters and no process.
     fn own_cpu_s(&self) -> Option<f64> {
-        if self.cpu.server_s == 0.0 && !self.server_counters.is_empty() {
+        let is_unknown = match &self.bottleneck.evidence {
+            Some(evidence) => evidence.is_server_cpu_unknown,
+            None => self.cpu.server_s == 0.0 && !self.server_counters.is_empty(),
+        };
+        if is_unknown {
             return None;
         }
         let replicas = self.replication.iter().flat_map(|replication| &replication.replicas);
@@ -146,13 +158,18 @@ pub struct Series {
     pub p99_ms: Vec<f64>,
     /// Share of all cores, from 0 to 1.
     pub cpu_busy: Vec<f64>,
-    /// What the machine did, by the names of [`MachineActivity`] that change from second to second.
+    /// What the machine did, by the names of [`MachineActivity`] that change from second to second; the cores
+    /// in use by each process, the page cache, and the inside of the emulated drives.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub machine: BTreeMap<String, Vec<f64>>,
     /// Server counters as rates or levels, by name: `checkpoint_age_bytes`, `dirty_pages`, `history_list`,
     /// ...
     #[serde(default)]
     pub server: BTreeMap<String, Vec<f64>>,
+    /// Charts of `server` and of `machine`; empty in earlier records, in which each counter of the server is
+    /// a chart of its own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub charts: Vec<ChartHead>,
 }
 
 /// The machine over the measured window. Shares are of all cores' time, or of the window for pressure (time in
@@ -189,6 +206,10 @@ pub struct CpuSummary {
     pub server_s: f64,
     pub client_s: f64,
     pub emulator_s: f64,
+    /// The program that takes the samples of each second, without what the server spends on its answers.
+    /// `None` in earlier records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sampling_s: Option<f64>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq, Default)]
@@ -200,29 +221,87 @@ pub struct PerTransaction {
     pub flushes: f64,
     pub server_cpu_us: f64,
     pub client_cpu_us: f64,
+    /// Of the server by its own count, of which a FLUSH of a device may serve several. `None` in earlier
+    /// records, and for a server without such a counter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fsyncs: Option<f64>,
 }
 
 #[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum BottleneckKind {
+    /// All cores.
     Cpu,
+    /// One thread, or as many as there are terminals, while other cores are idle.
+    OneCore,
     ReadLatency,
     CommitLatency,
+    /// Writes and FLUSHes outside of commits.
+    WriteLatency,
     Bandwidth,
+    /// Requests per second.
+    RequestRate,
     Locks,
+    /// The acknowledgement of a replica.
+    Replica,
     Client,
     Unknown,
+}
+
+impl BottleneckKind {
+    /// Continues "limited by".
+    pub fn name(self) -> String {
+        match self {
+            BottleneckKind::Cpu => "CPU".to_owned(),
+            BottleneckKind::Client => "load generator".to_owned(),
+            other => words(&other),
+        }
+    }
 }
 
 /// The bottleneck of a trial.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq)]
 pub struct Bottleneck {
     pub kind: BottleneckKind,
-    /// Shares by cause, from 0 to 1: `read`, `commit`, `locks` and `other` of the terminals' time, `cpu` of
-    /// the cores.
+    /// Shares by cause, from 0 to 1: `read`, `commit`, `write`, `locks`, `work` and `other` of the terminals'
+    /// time, `cpu` of the cores, `bandwidth` and `requests` of a stated rate.
     pub shares: BTreeMap<String, f64>,
     /// The figures behind the verdict, in one sentence.
     pub reason: String,
+    /// `None` in earlier records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<NextStep>,
+    /// `None` in earlier records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<Box<Evidence>>,
+}
+
+/// What to try next.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq)]
+pub struct NextStep {
+    pub sentence: String,
+    /// Upper bound of the throughput after the step, as a multiple of that before. `None` where the figures
+    /// state none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_most: Option<f64>,
+}
+
+impl Bottleneck {
+    /// The reason, and what to try next.
+    pub fn sentences(&self) -> String {
+        match &self.next {
+            Some(next) => format!("{} {}", self.reason, next.sentence),
+            None => self.reason.clone(),
+        }
+    }
+
+    /// The kind for a line that has no room for the reason.
+    pub fn short(&self) -> String {
+        match self.kind {
+            BottleneckKind::Unknown => "no single bottleneck".to_owned(),
+            kind => format!("limited by {}", kind.name()),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -32,8 +32,9 @@ pub use cell::{
     ZfsDeviceHead, ZfsHead, selector_words,
 };
 pub use measurement::{
-    Bottleneck, BottleneckKind, CpuSummary, Latency, MachineActivity, Measurement, PerTransaction, Series,
-    Settling, TransactionSummary,
+    Bottleneck, BottleneckKind, BusyThread, ChartHead, CommitEstimate, CpuSummary, Evidence, Latency,
+    MachineActivity, Measurement, NextStep, PerTransaction, RateEvidence, RateOf, RedoEvidence, Series,
+    SeriesUnit, Settling, StorageEvidence, ThreadEvidence, TransactionSummary,
 };
 pub use part::{Difference, ParameterHead, PartBelow, PartHead, differences};
 pub use replication::{

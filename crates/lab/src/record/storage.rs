@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+mod identities;
+
 /// Activity of one mount over the measured window.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq, Default)]
 pub struct MountView {
@@ -49,6 +51,33 @@ pub struct StorageSeries {
     pub read_latency_ms: Vec<f64>,
     pub write_latency_ms: Vec<f64>,
     pub flush_latency_ms: Vec<f64>,
+}
+
+impl StorageSeries {
+    pub fn every_mut(&mut self) -> [&mut Vec<f64>; 9] {
+        let StorageSeries {
+            read_iops,
+            write_iops,
+            flushes_per_s,
+            read_mb_per_s,
+            write_mb_per_s,
+            queue_depth,
+            read_latency_ms,
+            write_latency_ms,
+            flush_latency_ms,
+        } = self;
+        [
+            read_iops,
+            write_iops,
+            flushes_per_s,
+            read_mb_per_s,
+            write_mb_per_s,
+            queue_depth,
+            read_latency_ms,
+            write_latency_ms,
+            flush_latency_ms,
+        ]
+    }
 }
 
 /// The emulator's report about itself over the measured window.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use spindle_base::text;
 use spindle_stats::error_of_count;
 
-use super::Measurement;
+use super::{Measurement, MountView};
 pub use steadiness::NeverSettled;
 use steadiness::not_steady;
 
@@ -86,6 +86,10 @@ pub enum Warning {
     ClockJumped { by_s: f64 },
     /// The metric counts too few events. Derived when records are read, never stored.
     FewEvents { events: u64, duration_s: f64 },
+    /// Two of the kernel's accounts of requests in flight differ by this share. Derived, as the next.
+    ConcurrencyDisagrees { share: f64 },
+    /// The kernel and the emulator counted different numbers of bytes.
+    BytesDisagree { share: f64 },
 }
 
 /// A measured window in which `events` give a rate with a bearable error; `None` without an event.
@@ -142,9 +146,13 @@ impl Warning {
     }
 
     /// The warnings that follow from a measurement alone, so that earlier records have them too.
-    pub fn derived(measurement: &Measurement) -> Option<Warning> {
-        let events = measurement.metric_events()?;
-        (events < FEWEST_EVENTS).then_some(Warning::FewEvents { events, duration_s: measurement.duration_s })
+    pub fn derived(measurement: &Measurement) -> Vec<Warning> {
+        let few = measurement.metric_events().filter(|events| *events < FEWEST_EVENTS);
+        let duration_s = measurement.duration_s;
+        let few = few.map(|events| Warning::FewEvents { events, duration_s });
+        let of_replicas = measurement.replication.iter().flat_map(|replication| &replication.replicas);
+        let mounts = measurement.mounts.iter().chain(of_replicas.flat_map(|replica| &replica.mounts));
+        few.into_iter().chain(mounts.flat_map(MountView::broken_identities)).collect()
     }
 
     /// Earlier records call the cores saturated whoever used them; the measurement says whether it was the
@@ -210,6 +218,8 @@ impl Warning {
             Warning::OtherRun { .. } => ("another run", 0.0),
             Warning::ClockJumped { by_s } => ("clock jumped", by_s.abs()),
             Warning::FewEvents { events, .. } => ("few transactions", -(*events as f64)),
+            Warning::ConcurrencyDisagrees { share } => ("concurrency disagrees", *share),
+            Warning::BytesDisagree { share } => ("bytes disagree", *share),
         }
     }
 
@@ -296,6 +306,16 @@ impl Warning {
                 "The clock of the machine jumped by {by_s:+.0} s during a trial, or the machine slept: times of day are off. The                  figures are not, because they come from a clock that cannot be set."
             ),
             Warning::FewEvents { events, duration_s } => few_events(*events, *duration_s),
+            Warning::ConcurrencyDisagrees { share } => format!(
+                "Throughput times response time, as the kernel counted them on a device, differs by {:.0} % from the requests \
+                 in flight that it counted (Little's law): latencies of the storage and the bottleneck are uncertain.",
+                share * 100.0
+            ),
+            Warning::BytesDisagree { share } => format!(
+                "The kernel's requests times their size differ by {:.0} % from the bytes that the emulator served: something \
+                 else moved data on the way, so figures per transaction are uncertain.",
+                share * 100.0
+            ),
             Warning::HostDiskReads { major_faults } => format!(
                 "The emulated data did not fit in this machine's memory ({major_faults} reads of the real disk), so latencies \
                  include the real disk: use a smaller data set."

@@ -7,6 +7,8 @@ use serde::Serialize;
 
 use super::{View, format, view::PROBABILITIES};
 
+/// Causes that earlier records lack.
+const MORE_CAUSES: [&str; 3] = ["storage", "work", "queue"];
 const TEMPLATE: &str = include_str!("template.html");
 const STYLE: &str = include_str!("report.css");
 const SCRIPT: &str = include_str!("report.js");
@@ -16,7 +18,12 @@ const ECHARTS: &str = include_str!("vendor/echarts.common.min.js");
 pub(super) fn page(view: &View) -> anyhow::Result<String> {
     let question = view.header.scenario.question.split("\n\n").map(str::trim);
     let percent = |probability: f64| format!("{}\u{a0}%", (probability * 1e6).round() / 1e4);
+    let has = |cause: &&str| {
+        let mut bottlenecks = view.cells.iter().filter_map(|cell| cell.bottleneck.as_ref());
+        bottlenecks.any(|bottleneck| bottleneck.shares.contains_key(*cause))
+    };
     let content = context! {
+        more_causes => MORE_CAUSES.into_iter().filter(has).collect::<Vec<_>>(),
         view => Value::from(minijinja::value::Serde(view)),
         paragraphs => question.filter(|text| !text.is_empty()).map(str::to_owned).collect::<Vec<_>>(),
         probabilities => PROBABILITIES.map(percent),
@@ -40,6 +47,13 @@ pub(crate) fn filled(template: &str, content: Value) -> anyhow::Result<String> {
     environment.set_undefined_behavior(minijinja::UndefinedBehavior::Chainable);
     environment.add_filter("number", |value: Value| optional(&value, format::number));
     environment.add_filter("percent", |value: Value| optional(&value, format::percent));
+    environment.add_filter("of_unit", |value: Value, unit: String| {
+        optional(&value, |value| match unit.as_str() {
+            "bytes" => format::bytes(value.max(0.0) as u64),
+            "share" => format::percent(value),
+            _ => format::number(value),
+        })
+    });
     environment.add_filter("margin", format::margin);
     // Keeps a number and its unit on one line.
     environment.add_filter("glued", |text: String| text.replace(" %", "\u{a0}%"));

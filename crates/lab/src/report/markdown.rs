@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use itertools::Itertools as _;
 use spindle_base::text::{one_line, plural};
 
 use super::verdict::Verdict;
@@ -15,6 +16,7 @@ pub(super) fn page(view: &View) -> String {
     page += &table(view);
     let footnotes = view.footnotes.iter().map(|note| format!("{}\n", escaped(note)));
     page.extend(std::iter::once("\n".to_owned()).chain(footnotes.map(|note| note + "\n")));
+    page += &costs(view);
     page += &super::matrix::markdown(view);
     let warnings: Vec<String> = view
         .warnings
@@ -36,7 +38,8 @@ pub(super) fn page(view: &View) -> String {
         .collect();
     titled(&mut page, "Failed trials", &failures);
     titled(&mut page, "About these records", &view.notes);
-    titled(&mut page, "Assumptions of the profiles", &view.assumptions);
+    let assumptions = view.assumptions.iter().flat_map(|of| of.lines()).collect_vec();
+    titled(&mut page, "Assumptions of the profiles", &assumptions);
     titled(&mut page, "Deviations of the workload from its specification", &view.header.deviations);
     let mut origins = vec![format!("start: {}", view.start)];
     let settings = view.provenance.iter().chain(&view.settings);
@@ -66,6 +69,14 @@ fn activity(view: &View) -> Vec<String> {
         ))
     };
     storages.filter_map(sentence).collect()
+}
+
+fn costs(view: &View) -> String {
+    let Some(rows) = super::view::costs::rows(view) else { return String::new() };
+    let line = |fields: &[String]| format!("| {} |\n", fields.iter().map(|field| escaped(field)).join(" | "));
+    let rule = format!("|---|{}\n", "--:|".repeat(rows[0].len() - 1));
+    let body: String = rows[1..].iter().map(|row| line(row)).collect();
+    format!("{}:\n\n{}{rule}{body}\n", super::view::costs::CAPTION, line(&rows[0]))
 }
 
 /// Table of operations, for workloads that report the clients' own CPU.

@@ -22,6 +22,12 @@ pub(super) fn page(view: &View, colour: bool) -> String {
     for footnote in &view.footnotes {
         let _ = writeln!(page, "{}", wrapped(footnote, "  "));
     }
+    if let Some(rows) = costs(view) {
+        let _ = writeln!(page, "\n{}", wrapped(&format!("{}:", super::view::costs::CAPTION), ""));
+        for (index, line) in rows.iter().enumerate() {
+            let _ = writeln!(page, "{}", if index == 0 { bold(line) } else { line.clone() });
+        }
+    }
     if !view.sweeps.is_empty() {
         let _ = write!(page, "\n{}", super::matrix::text(view).trim_end());
         page.push('\n');
@@ -106,7 +112,7 @@ fn table(view: &View) -> Vec<String> {
         widths[index + 1] = longest(index + 1).min(*most);
     }
     widths[0] = longest(0).min(WIDTH - widths.iter().map(|width| width + 1).sum::<usize>());
-    rows.iter().flat_map(|row| aligned(row, &widths)).collect()
+    rows.iter().flat_map(|row| aligned(row, &widths, |column| COLUMNS[column].1)).collect()
 }
 
 fn row(view: &View, cell: &CellView) -> [String; 8] {
@@ -136,6 +142,15 @@ fn row(view: &View, cell: &CellView) -> [String; 8] {
     ]
 }
 
+fn costs(view: &View) -> Option<Vec<String>> {
+    let rows = super::view::costs::rows(view)?;
+    let longest = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let mut widths: Vec<usize> = (0..rows[0].len()).map(longest).collect();
+    widths[0] = widths[0].min(WIDTH - widths[1..].iter().map(|width| width + 1).sum::<usize>());
+    let lines = rows.iter().flat_map(|row| aligned(row, &widths, |_| true));
+    Some(lines.map(|line| line.trim_end().to_owned()).collect())
+}
+
 /// A ratio that is not of the storage has no interval, and so its reader looks for the reason.
 fn terse(ratio: &Ratio, verdict: Option<&Verdict>) -> String {
     let bound = verdict.and_then(|verdict| verdict.bound).map_or("", Bound::mark);
@@ -151,13 +166,13 @@ fn terse(ratio: &Ratio, verdict: Option<&Verdict>) -> String {
 }
 
 /// The lines of a row: a long first field is broken at spaces.
-fn aligned(row: &[String; 8], widths: &[usize; 8]) -> Vec<String> {
+fn aligned(row: &[String], widths: &[usize], is_right: impl Fn(usize) -> bool) -> Vec<String> {
     let first = broken(&row[0], widths[0]);
     let mut lines: Vec<String> =
         first.iter().map(|part| format!("{part:<width$} ", width = widths[0])).collect();
-    for (((_, right), width), text) in COLUMNS.iter().zip(widths).zip(row).skip(1) {
-        let text = shortened(&one_line(text), *width);
-        lines[0] += &if *right { format!("{text:>width$} ") } else { format!("{text:<width$} ") };
+    for (column, (text, &width)) in row.iter().zip(widths).enumerate().skip(1) {
+        let text = shortened(&one_line(text), width);
+        lines[0] += &if is_right(column) { format!("{text:>width$} ") } else { format!("{text:<width$} ") };
     }
     lines
 }

@@ -29,7 +29,7 @@ use crate::host::provenance;
 use crate::host::trial_time::TrialTime;
 use crate::record::input::Records;
 use crate::record::records_file::{self, FILE_NAME, RecordsFile, Resume};
-use crate::record::{BottleneckKind, Cell, Header, Provenance, Trial};
+use crate::record::{Cell, Header, NextStep, Provenance, Trial};
 use crate::scenario::Scenario;
 use crate::scenario::dilation::DilationRule;
 use crate::scenario::plan::{Plan, PlannedTrial};
@@ -309,16 +309,11 @@ fn line(trial: &Trial) -> String {
     let Some(measurement) = &trial.measurement else {
         return format!("{name}: failed: {}", trial.error.as_deref().unwrap_or("no measurement"));
     };
-    let bottleneck = match measurement.bottleneck.kind {
-        BottleneckKind::Cpu => "limited by CPU",
-        BottleneckKind::ReadLatency => "limited by read latency",
-        BottleneckKind::CommitLatency => "limited by commit latency",
-        BottleneckKind::Bandwidth => "limited by bandwidth",
-        BottleneckKind::Locks => "limited by locks",
-        BottleneckKind::Client => "limited by the client",
-        BottleneckKind::Unknown => "no single bottleneck",
-    };
+    let bottleneck = &measurement.bottleneck;
+    // The line may go on.
+    let step = |next: &NextStep| format!(". {}", next.sentence.trim_end_matches('.'));
+    let next = bottleneck.next.as_ref().map(step).unwrap_or_default();
     let metric = &measurement.metric;
     let decimals = if metric.lower_is_better { 2 } else { 0 };
-    format!("{name}: {:.decimals$} {}, {bottleneck}", metric.value, metric.name)
+    format!("{name}: {:.decimals$} {}, {}{next}", metric.value, metric.name, bottleneck.short())
 }

@@ -15,8 +15,8 @@ use crate::host::other_runs::{OtherRuns, RunHead};
 use crate::host::progress::Progress;
 use crate::host::provenance;
 use crate::host::trial_time::TrialTime;
-use crate::observe::Sample;
 use crate::observe::measurement::Window;
+use crate::observe::{Sample, server_threads};
 use crate::scenario::RunSettings;
 use crate::server::Running;
 use crate::server::telemetry::{Durability, Telemetry};
@@ -81,6 +81,13 @@ impl<'a> Phases<'a> {
         Ok(())
     }
 
+    /// Displays what the present phase waits for.
+    pub(super) fn explain(&mut self, words: &str) {
+        if let Some((name, _)) = self.current {
+            self.progress.activity(format!("{}: {name}, {words}", self.title));
+        }
+    }
+
     fn leave(&mut self) {
         if let Some((name, since)) = self.current.take() {
             self.spent_s.insert(name.to_owned(), since.elapsed().as_secs_f64());
@@ -114,14 +121,20 @@ impl<'a> Phases<'a> {
         replicas: &mut Replicas<'_>,
         running: &mut dyn Running,
     ) -> Result<Window> {
-        let telemetry = running.telemetry();
-        let mut look = || sample(self.interrupt, &self.time, mounts, replicas, running);
+        let (telemetry, server_id) = (running.telemetry(), running.process_id());
+        let (client_id, dilation) = (client.process_id(), self.time.clock.dilation);
+        let threads = || server_threads(server_id, dilation);
+        let mut look = || {
+            let sample = sample(self.interrupt, &self.time, mounts, replicas, running)?;
+            Ok::<Sample, anyhow::Error>(sample.with_client(client_id, dilation))
+        };
         // Runs that ended before the window are no matter.
         self.other_runs.take_seen();
         self.look_for_other_runs();
         self.publisher.plan_phase(run.measure);
-        let mut feed = self.feed(client, layout, telemetry);
-        let first = look()?;
+        let mut feed = self.feed(client, layout, telemetry, server_id);
+        let mut first = look()?;
+        first.server_threads = threads();
         let mut seconds: Vec<(Second, Sample)> = Vec::new();
         let mut failure = None;
         let summary = self.interrupt.kill_on_signal(client.process_id(), || {
@@ -140,7 +153,9 @@ impl<'a> Phases<'a> {
         if let Some(failure) = failure {
             return Err(failure);
         }
-        let last = look()?;
+        let ended = threads();
+        let mut last = look()?;
+        last.server_threads = ended;
         self.look_for_other_runs();
         Ok(Window {
             summary: summary?,
@@ -152,6 +167,7 @@ impl<'a> Phases<'a> {
             replicas: Vec::new(),
             telemetry,
             durability: Durability::default(),
+            rates: self.load.rates.clone(),
             timer_tail_us: self.timer_tail_us,
             cpu_count: provenance::cpu_count(),
             dilation: self.time.clock.dilation,
@@ -163,6 +179,7 @@ impl<'a> Phases<'a> {
         client: &ClientProcess,
         layout: &'w Layout,
         telemetry: &'static dyn Telemetry,
+        server_id: u32,
     ) -> WindowFeed<'w> {
         let mut feed = WindowFeed {
             publisher: self.publisher,
@@ -171,6 +188,7 @@ impl<'a> Phases<'a> {
             load: &self.load,
             dilation: self.time.clock.dilation,
             client_id: client.process_id(),
+            server_id,
             client_cpu_s: [0.0; 2],
         };
         feed.begin();

@@ -1,6 +1,8 @@
 //! One trial: storage from the snapshot, server, client, warm-up, measured window, verification. Everything
 //! is taken down again, after any failure too.
 
+mod warm_up;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,10 +24,10 @@ use crate::host::provenance;
 use crate::host::trial_time::TrialTime;
 use crate::host::wall_clock::Clocks;
 use crate::observe::measurement;
-use crate::record::{Cell, Check, FileClass, Measurement, Provenance, Settling, StartState, Trial, Warning};
+use crate::record::{Cell, Check, FileClass, Measurement, Provenance, StartState, Trial, Warning};
 use crate::run::client::ClientProcess;
+use crate::scenario::Scenario;
 use crate::scenario::plan::PlannedTrial;
-use crate::scenario::{Scenario, Settle};
 use crate::server::replication::ReplicationSpec;
 use crate::server::telemetry::Durability;
 use crate::server::{FOREIGN_TOOLS, Running, Server};
@@ -281,8 +283,12 @@ impl Attempt<'_, '_> {
             once: scenario.run.once,
             tools_run_as: FOREIGN_TOOLS,
         };
-        self.phases.load =
-            LoadFacts { terminals: waiting_terminals(&run_spec), durability: durability.clone() };
+        let rates = laboratory.layout().mounts.iter().map(|mount| scenario.stacks[&mount.stack].rates());
+        self.phases.load = LoadFacts {
+            terminals: waiting_terminals(&run_spec),
+            durability: durability.clone(),
+            rates: rates.collect(),
+        };
         let probe = Probe::start(&run_spec.endpoint, laboratory.dilation);
         let mut client = ClientProcess::spawn(laboratory.program, &run_spec, &self.phases.time)?;
         let client_id = client.process_id();
@@ -330,34 +336,6 @@ impl Attempt<'_, '_> {
             self.finding.settings = running.settings(&names)?;
             running.durability().context("asking the server for the settings of its logs")
         })
-    }
-
-    /// Returns once the timing is on and the load is the one to be measured, or the time to wait for that is
-    /// over.
-    fn warm_up(&mut self, client: &mut ClientProcess, running: &mut dyn Running) -> Result<Option<Settling>> {
-        let run = &self.laboratory.scenario.run;
-        self.phases.enter("warm-up")?;
-        let is_fast = run.start == StartState::WarmFast;
-        self.set_timing(!is_fast)?;
-        self.phases.watch(client, run.warm_up)?;
-        self.phases.enter("settle")?;
-        if is_fast {
-            // What a fast disk let the server write to the page cache does not come back as the load of a
-            // slow one.
-            self.mounts.write_back()?;
-            self.replicas.write_back()?;
-        }
-        self.set_timing(true)?;
-        match run.settle {
-            Settle::For(duration) => self.phases.watch(client, duration).map(|()| None),
-            Settle::UntilSteady { until_steady_at_most } => {
-                let layout = self.laboratory.layout();
-                let (mounts, replicas) = (&mut self.mounts, &mut self.replicas);
-                let settling =
-                    self.phases.settle(client, until_steady_at_most, layout, mounts, replicas, running);
-                settling.map(Some)
-            }
-        }
     }
 
     /// Runs the workload's checks on the server and on every replica. A failed check is an error.

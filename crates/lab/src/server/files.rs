@@ -8,6 +8,7 @@ use spindle_load::{Endpoint, Target};
 use super::instance::{Instance, Running};
 use super::process::own_user::TOOLS;
 use super::settings::Refusal;
+use super::telemetry::{Engine, Telemetry, Without};
 use super::verbs::{Kind, Server};
 
 pub(super) static KIND: Kind =
@@ -44,5 +45,9 @@ struct Directory(PathBuf);
 impl Running for Directory {
     fn endpoint(&self) -> Endpoint {
         Endpoint::Directory { path: self.0.clone() }
+    }
+
+    fn telemetry(&self) -> &'static dyn Telemetry {
+        &Without(Engine::Files)
     }
 }

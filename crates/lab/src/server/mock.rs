@@ -10,7 +10,7 @@ use spindle_load::{Endpoint, Target};
 
 use super::instance::{Instance, Running};
 use super::settings::{Refusal, Settings};
-use super::telemetry::{Chart, Telemetry};
+use super::telemetry::{Chart, Line, Telemetry};
 use super::verbs::{Kind, Server};
 use crate::record::FileClass;
 
@@ -27,7 +27,7 @@ struct MockTelemetry;
 
 impl Telemetry for MockTelemetry {
     fn charts(&self) -> &'static [Chart] {
-        const { &[Chart::backlog(BACKLOG, BACKLOG)] }
+        const { &[Chart { title: "Backlog", lines: &[Line::backlog(BACKLOG, &[BACKLOG])] }] }
     }
 }
 

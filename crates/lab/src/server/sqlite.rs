@@ -15,6 +15,7 @@ use spindle_load::{Endpoint, Target};
 
 use super::instance::{Instance, Running};
 use super::settings::{Advice, Advised, Refusal, Settings, for_loading, unknown_setting};
+use super::telemetry::{Engine, Telemetry, Without};
 use super::verbs::{Kind, Server};
 use spindle_base::text::causes;
 
@@ -152,6 +153,10 @@ impl Running for Opened {
 
     fn endpoint(&self) -> Endpoint {
         Endpoint::Sqlite { path: self.file.clone(), pragmas: self.pragmas.clone() }
+    }
+
+    fn telemetry(&self) -> &'static dyn Telemetry {
+        &Without(Engine::InClients)
     }
 
     fn settings(&mut self, names: &[String]) -> Result<Settings> {

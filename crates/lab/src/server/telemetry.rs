@@ -28,32 +28,104 @@ pub trait Telemetry: Debug + Sync {
     fn durability(&self, _settings: &Settings) -> Durability {
         Durability::default()
     }
+
+    fn engine(&self) -> Engine {
+        Engine::Process
+    }
 }
 
-/// A counter in the series of a record.
+/// The threads that do the work of the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Engine {
+    /// Those of a process of its own.
+    Process,
+    /// The clients' own threads. They wait for every read of the storage.
+    InClients,
+    /// There is no engine: the clients are a tool that reads and writes files.
+    Files,
+}
+
+/// A chart over time of lines in one unit.
 #[derive(Debug, Clone, Copy)]
 pub struct Chart {
-    /// Name in the record. Versions of a server may have different counters for one chart.
-    pub name: &'static str,
-    /// Name at the server.
-    pub counter: &'static str,
-    /// A level goes up and down; its difference over a window has no meaning.
-    pub is_level: bool,
-    /// A level of what is still to be written. While it moves, the storage's load is not steady.
-    pub is_backlog: bool,
+    pub title: &'static str,
+    pub lines: &'static [Line],
 }
 
-impl Chart {
-    pub(super) const fn rate(name: &'static str, counter: &'static str) -> Chart {
-        Chart { name, counter, is_level: false, is_backlog: false }
+/// A series of a record, made from cumulative readings.
+#[derive(Debug, Clone, Copy)]
+pub struct Line {
+    /// Name in the record. It ends with its unit ([`crate::record::SeriesUnit`]), and the rest is its label.
+    pub name: &'static str,
+    /// A level of what is still to be written. While it moves, the storage's load is not steady.
+    pub is_backlog: bool,
+    value: Value,
+}
+
+/// Readings that a line follows from. Of several names the first that is there counts, because versions of a
+/// server have different ones.
+#[derive(Debug, Clone, Copy)]
+enum Value {
+    /// Goes up and down; its difference over a window has no meaning.
+    Level(&'static [&'static str]),
+    /// Increase per second.
+    Rate(&'static [&'static str]),
+    /// Share of the requests that missed nothing. The requests are the sum of all their names.
+    Hits { misses: &'static str, requests: &'static [&'static str] },
+}
+
+impl Line {
+    pub(crate) const fn rate(name: &'static str, readings: &'static [&'static str]) -> Line {
+        Line { name, is_backlog: false, value: Value::Rate(readings) }
     }
 
-    pub(super) const fn level(name: &'static str, counter: &'static str) -> Chart {
-        Chart { name, counter, is_level: true, is_backlog: false }
+    pub(crate) const fn level(name: &'static str, readings: &'static [&'static str]) -> Line {
+        Line { name, is_backlog: false, value: Value::Level(readings) }
     }
 
-    pub(super) const fn backlog(name: &'static str, counter: &'static str) -> Chart {
-        Chart { name, counter, is_level: true, is_backlog: true }
+    pub(super) const fn backlog(name: &'static str, readings: &'static [&'static str]) -> Line {
+        Line { name, is_backlog: true, value: Value::Level(readings) }
+    }
+
+    /// A line of which the values come from elsewhere.
+    pub(crate) const fn elsewhere(name: &'static str) -> Line {
+        Line::level(name, &[])
+    }
+
+    pub(super) const fn hits(
+        name: &'static str,
+        misses: &'static str,
+        requests: &'static [&'static str],
+    ) -> Line {
+        Line { name, is_backlog: false, value: Value::Hits { misses, requests } }
+    }
+
+    /// The value between two samples; `None` where the readings for it are missing.
+    pub fn value(&self, [earlier, later]: [&BTreeMap<String, f64>; 2], elapsed_s: f64) -> Option<f64> {
+        let increase = |name: &str| {
+            let now = later.get(name)?;
+            Some(now - earlier.get(name).unwrap_or(now))
+        };
+        match self.value {
+            Value::Level(names) => names.iter().find_map(|name| later.get(*name).copied()),
+            Value::Rate(names) => {
+                let increase = names.iter().find_map(|name| increase(name))?;
+                Some(if elapsed_s > 0.0 { increase / elapsed_s } else { 0.0 })
+            }
+            Value::Hits { misses, requests } => {
+                let misses = increase(misses)?;
+                let all: f64 = requests.iter().map(|name| increase(name)).sum::<Option<f64>>()?;
+                Some(if all > 0.0 { (1.0 - misses / all).clamp(0.0, 1.0) } else { 1.0 })
+            }
+        }
+    }
+
+    /// Readings whose difference over a window has no meaning.
+    pub fn levels(&self) -> &'static [&'static str] {
+        match self.value {
+            Value::Level(names) => names,
+            Value::Rate(_) | Value::Hits { .. } => &[],
+        }
     }
 }
 
@@ -75,6 +147,11 @@ impl Readings<'_> {
 
     pub fn moved_together(&self, names: &[&str]) -> f64 {
         names.iter().map(|name| self.moved(name)).sum()
+    }
+
+    /// Sum of the differences of those that the server has; `None` if it has none of them.
+    pub fn moved_of(&self, names: &[&str]) -> Option<f64> {
+        names.iter().any(|name| self.has(name)).then(|| self.moved_together(names))
     }
 
     /// Whether the server has a counter of that name, moved or not.
@@ -101,6 +178,8 @@ pub struct Counters {
     /// Transactions per write of the binary log.
     pub commits_per_group: Option<f64>,
     pub semi_sync: Option<SemiSync>,
+    /// Calls of fsync and the like.
+    pub fsyncs: Option<f64>,
     pub background: Option<Rounds>,
 }
 
@@ -141,3 +220,47 @@ pub struct Durability {
 pub struct Silent;
 
 impl Telemetry for Silent {}
+
+/// Telemetry of what has no process and no counters.
+#[derive(Debug)]
+pub struct Without(pub Engine);
+
+impl Telemetry for Without {
+    fn engine(&self) -> Engine {
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(line: Line, earlier: &[(&str, f64)], later: &[(&str, f64)], expect: Option<f64>) {
+        let [earlier, later] = [earlier, later]
+            .map(|pairs| pairs.iter().map(|(name, value)| ((*name).into(), *value)).collect());
+        assert_eq!(line.value([&earlier, &later], 2.0), expect);
+    }
+
+    #[test]
+    fn a_rate_is_an_increase_per_second_and_a_level_is_as_read() {
+        check(Line::rate("a_per_s", &["a"]), &[("a", 4.0)], &[("a", 10.0)], Some(3.0));
+        check(Line::level("a", &["a"]), &[("a", 4.0)], &[("a", 10.0)], Some(10.0));
+        check(Line::rate("a_per_s", &["a"]), &[], &[("a", 10.0)], Some(0.0));
+        check(Line::rate("a_per_s", &["a"]), &[], &[], None);
+    }
+
+    #[test]
+    fn the_first_name_that_the_server_has_counts() {
+        let line = Line::rate("a_per_s", &["new", "old"]);
+        check(line, &[("old", 0.0)], &[("old", 6.0)], Some(3.0));
+        check(line, &[("old", 0.0), ("new", 0.0)], &[("old", 6.0), ("new", 2.0)], Some(1.0));
+    }
+
+    #[test]
+    fn hits_are_the_requests_without_misses() {
+        let line = Line::hits("hit_share", "read", &["hit", "read"]);
+        check(line, &[("hit", 0.0), ("read", 0.0)], &[("hit", 90.0), ("read", 10.0)], Some(0.9));
+        check(line, &[("hit", 9.0), ("read", 1.0)], &[("hit", 9.0), ("read", 1.0)], Some(1.0));
+        check(line, &[("read", 0.0)], &[("read", 1.0)], None);
+    }
+}

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use spindle_base::units::parse_size_bytes;
-use spindle_model::{Device, Parameters, StackSpec as Tree};
+use spindle_model::{Device, Parameters, Rates, StackSpec as Tree};
 use spindle_mount::real::Place;
 use spindle_mount::{FileSystem, Formatting};
 
@@ -109,6 +109,11 @@ impl StackSpec {
     /// Every parameter, with its origin.
     pub fn explained(&self) -> &Explained {
         &self.explained
+    }
+
+    /// Highest rates of the device, as far as its parameters state them. A real disk and a pool state none.
+    pub fn rates(&self) -> Rates {
+        if self.real.is_some() || self.pool.is_some() { Rates::default() } else { self.tree.rates() }
     }
 
     /// The location of a real disk; `None` for an emulated one.

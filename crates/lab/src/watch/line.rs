@@ -10,7 +10,6 @@ use super::follow::{Followed, News};
 use super::state::{State, TrialState, now_ms};
 use crate::host::interrupt::Interrupt;
 use crate::record::StorageSeries;
-use crate::report::bottleneck_name;
 use crate::report::format::{number, percent};
 
 /// From one line to the next.
@@ -85,9 +84,7 @@ fn parts(trial: &TrialState, now_ms: u64) -> Vec<String> {
     }
     parts.extend(trial.cpu.map(|cpu| format!("cores {} busy", percent(cpu.busy))));
     let bottleneck = trial.bottleneck.as_ref();
-    parts.extend(
-        bottleneck.map(|bottleneck| format!("bottleneck so far: {}", bottleneck_name(bottleneck.kind))),
-    );
+    parts.extend(bottleneck.map(|bottleneck| format!("bottleneck so far: {}", bottleneck.kind.name())));
     parts
 }
 
@@ -108,14 +105,20 @@ pub(super) fn operations(series: &StorageSeries) -> [Operation; 3] {
     ]
 }
 
-/// `measure, 34 s of 1 min`; with dilation, in dilated time.
+/// `measure, 34 s of 1 min` or `settle, 34 s of at most 5 min`; with dilation, in dilated time.
 pub(super) fn phase_words(trial: &TrialState, now_ms: u64) -> String {
     let phase = &trial.phase;
     let real = Duration::from_millis(now_ms.saturating_sub(phase.begun_at_ms));
     let elapsed = Duration::from_secs(trial.dilation.dilated(real).as_secs());
     let words = match phase.planned_s.map(Duration::from_secs_f64) {
         Some(planned) => {
-            format!("{}, {} of {}", phase.name, text::duration(elapsed.min(planned)), text::duration(planned))
+            let of = if phase.is_bound { "of at most" } else { "of" };
+            format!(
+                "{}, {} {of} {}",
+                phase.name,
+                text::duration(elapsed.min(planned)),
+                text::duration(planned)
+            )
         }
         None => format!("{}, {}", phase.name, text::duration(elapsed)),
     };

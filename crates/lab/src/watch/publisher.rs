@@ -11,13 +11,14 @@ use anyhow::Result;
 use spindle_base::dilation::Dilation;
 use spindle_base::proc::family_cpu_s;
 use spindle_load::{Second, Summary};
+use spindle_model::Rates;
 
 use super::state::{CpuShares, Phase, Standing, State, StorageState, TrialState, now_ms};
 use crate::host::broadcast::Broadcast;
 use crate::host::other_runs::RunHead;
 use crate::host::provenance;
-use crate::observe::Sample;
 use crate::observe::measurement::{self, Window};
+use crate::observe::{Sample, server_threads};
 use crate::record::{Bottleneck, Series, StorageSeries};
 use crate::report::rounded;
 use crate::server::telemetry::{Durability, Telemetry};
@@ -39,6 +40,8 @@ pub struct LoadFacts {
     /// `None` if terminals pause, so that nobody knows before the end how long they waited.
     pub terminals: Option<u32>,
     pub durability: Durability,
+    /// Of each mount of the layout, as the parameters of its device state them.
+    pub rates: Vec<Rates>,
 }
 
 impl Publisher {
@@ -109,6 +112,12 @@ impl Publisher {
         self.change_trial(|trial| trial.phase = Phase { planned_s, ..Phase::begin(&trial.phase.name) });
     }
 
+    /// As [`Publisher::plan_phase`], for a phase that ends when its work is done.
+    pub fn bound_phase(&self, at_most: Duration) {
+        self.plan_phase(at_most);
+        self.change_trial(|trial| trial.phase.is_bound = true);
+    }
+
     pub fn end_trial(&self) {
         self.change(|state| state.trial = None);
     }
@@ -137,6 +146,8 @@ pub struct WindowFeed<'a> {
     pub dilation: Dilation,
     /// The load process.
     pub client_id: u32,
+    /// Zero without a server process of ours.
+    pub server_id: u32,
     /// Its CPU time at the begin of the window and of the second.
     pub client_cpu_s: [f64; 2],
 }
@@ -194,12 +205,13 @@ impl WindowFeed<'_> {
             },
             seconds: Vec::new(),
             first: first.clone(),
-            last: last.clone(),
+            last: Sample { server_threads: server_threads(self.server_id, self.dilation), ..last.clone() },
             settling: None,
             layout: self.layout.clone(),
             replicas: Vec::new(),
             telemetry: self.telemetry,
             durability: self.load.durability.clone(),
+            rates: self.load.rates.clone(),
             cpu_count: provenance::cpu_count(),
             dilation: self.dilation,
         };
@@ -254,26 +266,13 @@ impl Spent {
 }
 
 fn trim(series: &mut Series) {
-    let Series { transactions_per_s, p50_ms, p95_ms, p99_ms, cpu_busy, machine, server } = series;
+    let Series { transactions_per_s, p50_ms, p95_ms, p99_ms, cpu_busy, server, machine, charts: _ } = series;
     let own = [transactions_per_s, p50_ms, p95_ms, p99_ms, cpu_busy];
-    own.into_iter().chain(machine.values_mut()).chain(server.values_mut()).for_each(trim_values);
+    own.into_iter().chain(server.values_mut()).chain(machine.values_mut()).for_each(trim_values);
 }
 
 fn trim_storage(series: &mut StorageSeries) {
-    let StorageSeries {
-        read_iops,
-        write_iops,
-        flushes_per_s,
-        read_mb_per_s,
-        write_mb_per_s,
-        queue_depth,
-        read_latency_ms,
-        write_latency_ms,
-        flush_latency_ms,
-    } = series;
-    let rates = [read_iops, write_iops, flushes_per_s, read_mb_per_s, write_mb_per_s];
-    let levels = [queue_depth, read_latency_ms, write_latency_ms, flush_latency_ms];
-    rates.into_iter().chain(levels).for_each(trim_values);
+    series.every_mut().into_iter().for_each(trim_values);
 }
 
 /// After a value was added: rounds it, which keeps the line short, and forgets one that is too old.

@@ -69,11 +69,14 @@ pub struct Phase {
     pub begun_at_ms: u64,
     /// In dilated time. `None` where nobody knows; the longest, where the work ends it earlier.
     pub planned_s: Option<f64>,
+    /// The phase is expected to end earlier, as a settling that waits for a steady load.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_bound: bool,
 }
 
 impl Phase {
     pub(super) fn begin(name: &str) -> Phase {
-        Phase { name: name.to_owned(), begun_at_ms: now_ms(), planned_s: None }
+        Phase { name: name.to_owned(), begun_at_ms: now_ms(), ..Phase::default() }
     }
 }
 

@@ -18,7 +18,7 @@ use super::line::{last_words, line};
 use super::*;
 use crate::host::other_runs::RunHead;
 use crate::observe::{MachineSample, Sample};
-use crate::record::{Bottleneck, BottleneckKind, FileClass, Series, StorageSeries};
+use crate::record::{Bottleneck, BottleneckKind, FileClass, NextStep, Series, StorageSeries};
 use crate::server::{endpoint, telemetry_of};
 use crate::stack::layout::Layout;
 use crate::volume::sample::{BlockCounters, MountSample};
@@ -56,7 +56,7 @@ pub(super) fn example(seconds: usize) -> State {
         title: "hdd/mariadb, trial 2".to_owned(),
         dilation: Dilation::NONE,
         cpu_count: 4,
-        phase: Phase { name: "measure".to_owned(), begun_at_ms: NOW_MS - 34_000, planned_s: Some(60.0) },
+        phase: Phase { name: "measure".to_owned(), begun_at_ms: NOW_MS - 34_000, planned_s: Some(60.0), is_bound: false },
         series: Series {
             transactions_per_s: wave(seconds + 5, 184.0),
             p50_ms: wave(seconds + 5, 12.0),
@@ -69,6 +69,7 @@ pub(super) fn example(seconds: usize) -> State {
                 ("dirty_pages".to_owned(), wave(seconds, 1200.0)),
                 ("fsyncs_per_s".to_owned(), wave(seconds, 31.0)),
             ]),
+            ..Series::default()
         },
         storage: vec![storage("data", "hdd", seconds, 120.0, 8.1), storage("redo", "ssd", seconds, 40.0, 0.2)],
         cpu: Some(CpuShares { busy: 0.31, server: 0.18, client: 0.04, emulator: 0.03 }),
@@ -78,6 +79,11 @@ pub(super) fn example(seconds: usize) -> State {
             reason: "78 % of the terminals' time went into 4080 reads of 8.10 ms each from `hdd`; the 4 cores were \
                      31 % busy."
                 .to_owned(),
+            next: Some(NextStep {
+                sentence: "Storage that reads at once can give at most 4.5 times.".to_owned(),
+                at_most: Some(4.5),
+            }),
+            evidence: None,
         }),
     };
     State {
@@ -165,7 +171,11 @@ fn the_format_is_kept() {
           "shares": {
             "read": 0.78
           },
-          "reason": "78 % of the terminals' time went into 4080 reads of 8.10 ms each from `hdd`; the 4 cores were 31 % busy."
+          "reason": "78 % of the terminals' time went into 4080 reads of 8.10 ms each from `hdd`; the 4 cores were 31 % busy.",
+          "next": {
+            "sentence": "Storage that reads at once can give at most 4.5 times.",
+            "at_most": 4.5
+          }
         }
       },
       "is_over": false
@@ -303,9 +313,11 @@ fn sample(second: u64, counters: usize) -> Sample {
         cpu: CpuTimes { busy: 100 * second, total: 200 * second, ..CpuTimes::default() },
         machine: MachineSample::default(),
         server_cpu_s: 0.25 * f64::from(crate::host::provenance::cpu_count()) * second as f64,
+        server_threads: Vec::new(),
         emulator_cpu_s: 0.0,
         mounts: vec![mount.clone(), mount],
         counters: known.into_iter().chain(others).collect(),
+        readings: BTreeMap::new(),
         binlog_bytes: None,
         replicas: Vec::new(),
     }
@@ -340,6 +352,7 @@ fn with_feed(socket: &Path, work: impl FnOnce(&Publisher, &mut WindowFeed<'_>)) 
         load: &LoadFacts { terminals: Some(1), ..LoadFacts::default() },
         dilation: Dilation::NONE,
         client_id: 0,
+        server_id: 0,
         client_cpu_s: [0.0; 2],
     };
     feed.begin();

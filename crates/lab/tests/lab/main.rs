@@ -5,6 +5,8 @@
 
 mod adapter;
 mod bad_input;
+mod bottleneck_cells;
+mod bottlenecks;
 mod clean;
 mod cli;
 mod dilation;
@@ -38,11 +40,13 @@ mod records_data;
 mod replication;
 mod report_compare;
 mod report_html;
+mod report_size;
 mod report_support;
 mod report_sweep;
 mod report_text;
 mod report_verdict;
 mod run_mock;
+mod sampling;
 mod server_support;
 mod sqlite_run;
 mod stuck_storage;

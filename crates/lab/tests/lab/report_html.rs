@@ -8,6 +8,7 @@ use spindle_lab::report::{Format, render};
 /// Names of charts that are there but empty.
 const EMPTY_CHARTS: &str = "
     return [...document.querySelectorAll('.chart')].filter(chart => {
+        if (chart.closest('details:not([open])')) return false;
         const drawing = chart.querySelector('svg');
         if (!drawing || drawing.clientWidth < 100 || drawing.clientHeight < 60) return true;
         // Grid lines and labels alone are no drawing: at least one path must have the colour of data.
@@ -100,10 +101,42 @@ const FOLDED: &str = "
 const BACKGROUND: &str = "return getComputedStyle(document.body).backgroundColor;";
 
 fn check_charts(browser: &Browser<'_>, at_least: usize) {
-    browser.wait_until("return document.documentElement.classList.contains('drawn');");
+    browser.wait_until("return document.documentElement.classList.contains('complete');");
     let charts = browser.run("return document.querySelectorAll('.chart').length;");
     assert!(charts.as_u64().expect("a count") as usize >= at_least, "{charts} charts");
     assert_eq!(browser.run(EMPTY_CHARTS), json!([]), "empty charts");
+}
+
+/// Presses the buttons below two charts, and keeps the files that they give.
+const EXPORT: &str = "
+    window.files = [];
+    HTMLAnchorElement.prototype.click = function () { window.files.push([this.download, this.href]); };
+    ['throughput', 'detail-0-0'].forEach(name =>
+        document.getElementById('chart-' + name).parentElement.querySelectorAll('.export button')
+            .forEach(button => button.click()));
+    return null;";
+
+/// Titles and names of lines stand beside a chart on the page, and inside a file.
+fn check_export(browser: &Browser<'_>) {
+    browser
+        .wait_until("return document.querySelectorAll('#chart-detail-0-0 ~ .export button').length === 2;");
+    browser.run(EXPORT);
+    browser.wait_until("return window.files.length >= 4;");
+    let files = browser.run("return window.files;");
+    let files: Vec<(String, String)> = serde_json::from_value(files).expect("pairs of texts");
+    let file = |name: &str| {
+        let found = files.iter().find(|(file, _)| file == name);
+        &found.unwrap_or_else(|| panic!("no {name} among {} files", files.len())).1
+    };
+    for (name, words) in
+        [("throughput", vec!["Throughput"]), ("detail-0-0", vec!["Checkpoint%20age", "log%20capacity"])]
+    {
+        let vector = file(&format!("spindle-{name}.svg"));
+        assert!(vector.starts_with("data:image/svg+xml") && vector.contains("%3Cpath"), "{name}");
+        assert!(words.iter().all(|word| vector.contains(word)), "{name} lacks one of {words:?}");
+        let bitmap = file(&format!("spindle-{name}.png"));
+        assert!(bitmap.starts_with("data:image/png") && bitmap.len() > 10_000, "{name}: {}", bitmap.len());
+    }
 }
 
 fn check_contrast(browser: &Browser<'_>) {
@@ -150,6 +183,8 @@ fn the_page_works_in_a_browser() {
     check_charts(&desktop, 13);
     desktop.picture("desktop", 1500);
     check_contrast(&desktop);
+    check_charts(&desktop, 13);
+    check_export(&desktop);
     assert_eq!(desktop.run(SIDEWAYS), json!(0));
     let light = desktop.run(BACKGROUND);
     let ink = "document.querySelector('#chart-throughput text').getAttribute('fill')";

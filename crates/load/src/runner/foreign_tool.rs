@@ -185,6 +185,7 @@ impl<Output: Write> Load<'_, Output> {
             metric: self.workload.metric(&kinds, duration_s),
             kinds,
             commit_wait_s: None,
+            lock_wait_s: None,
             terminal_time_s: f64::from(terminals) * duration_s,
             client_cpu_s: ended.cpu.as_secs_f64(),
             worker_threads: terminals,

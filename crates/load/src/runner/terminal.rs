@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::conversation::Message;
 use super::schedule::Schedule;
+use crate::sql::waits;
 use crate::workload::{Client, Failure, Outcome};
 
 /// Failures in a row after which a terminal ends the run.
@@ -79,6 +80,16 @@ impl Samples {
 pub(super) fn count_error(errors: &mut BTreeMap<String, u64>, message: String, count: u64) {
     let known = errors.contains_key(&message) || errors.len() < MAXIMUM_ERROR_KINDS;
     *errors.entry(if known { message } else { "other errors".to_owned() }).or_default() += count;
+}
+
+/// A result with the commit wait of an engine in this process. Its stopwatch takes precedence, because it also
+/// times a statement that commits, and leaves locks out.
+fn by_the_engine(
+    result: Result<Outcome, Failure>,
+    commit_wait: Option<Duration>,
+) -> Result<Outcome, Failure> {
+    let timed = |outcome: Outcome| Outcome { commit_wait: commit_wait.or(outcome.commit_wait), ..outcome };
+    result.map(timed)
 }
 
 /// State that the coordinator and a terminal share.
@@ -174,9 +185,12 @@ pub(super) fn run(mut client: Box<dyn Client>, shared: &Shared, messages: &Sende
         if !shared.sleep_until(intended_start) {
             return;
         }
+        // Those of an earlier step.
+        waits::take_commit();
         let sent = Instant::now();
         let result = client.execute();
         let answered = Instant::now();
+        let result = by_the_engine(result, waits::take_commit());
         // Without a schedule an overlong sleep is not part of the latency.
         let latency = answered - if shared.schedule.is_some() { intended_start } else { sent };
         let fatal = shared.note(kind, latency, answered - sent, result, &mut failures_in_a_row);

@@ -8,6 +8,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::terminal::{CommitWait, Samples, count_error};
 use crate::protocol::{KindSummary, Metric, Second, Summary};
+use crate::sql::waits;
 use crate::workload::Workload;
 use spindle_base::histogram;
 
@@ -19,6 +20,7 @@ pub(super) struct Window {
     cpu_at_start: Duration,
     kinds: Vec<(KindSummary, Histogram<u64>)>,
     commit_wait: CommitWait,
+    lock_wait_at_start: Duration,
     busy: Duration,
     errors: BTreeMap<String, u64>,
 }
@@ -34,6 +36,7 @@ impl Window {
             cpu_at_start: process_cpu(),
             kinds: kinds.collect(),
             commit_wait: CommitWait::default(),
+            lock_wait_at_start: waits::lock_wait().unwrap_or_default(),
             busy: Duration::ZERO,
             errors: BTreeMap::new(),
         }
@@ -76,12 +79,16 @@ impl Window {
             .map(|(summary, histogram)| KindSummary { histogram: histogram::encode(&histogram), ..summary })
             .collect();
         let all_s = f64::from(workload.terminals()) * duration_s;
+        let busy_s = self.busy.as_secs_f64();
+        let terminal_time_s = if workload.pauses() { busy_s.min(all_s) } else { all_s };
+        let lock_wait = waits::lock_wait().map(|wait| wait.saturating_sub(self.lock_wait_at_start));
         Summary {
             duration_s,
             metric: workload.metric(&kinds, duration_s),
             kinds,
             commit_wait_s: self.commit_wait.0.map(|wait| wait.as_secs_f64()),
-            terminal_time_s: if workload.pauses() { self.busy.as_secs_f64().min(all_s) } else { all_s },
+            lock_wait_s: lock_wait.map(|wait| wait.as_secs_f64().min(terminal_time_s)),
+            terminal_time_s,
             client_cpu_s: process_cpu().saturating_sub(self.cpu_at_start).as_secs_f64(),
             worker_threads: workload.terminals(),
             errors: self.errors,

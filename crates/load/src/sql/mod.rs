@@ -7,6 +7,7 @@ pub mod mysql;
 pub mod postgres;
 pub mod sqlite;
 mod value;
+pub mod waits;
 
 use std::fmt::{self, Debug};
 use std::io::{self, Write};

@@ -15,10 +15,15 @@ use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::types::ValueRef;
 use rusqlite::{Error, ErrorCode, ToSql, ffi, params_from_iter};
 
-use super::{Class, Dialect, Row, RowWriter, Session, SqlError, Statement, Value};
+use super::{Class, Dialect, Row, RowWriter, Session, SqlError, Statement, Value, waits};
 
 /// How long a writer waits for the current one. SQLite has one writer at a time.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// Sleeps of a writer that waits, as in SQLite's own handler (`sqliteDefaultBusyCallback`); the last one is
+/// repeated.
+const SLEEPS_MS: [u64; 12] = [1, 2, 5, 10, 15, 20, 25, 25, 25, 50, 50, 100];
+/// The pragma that replaces the handler.
+const OWN_PATIENCE: &str = "busy_timeout";
 /// Above the number of statements of any workload.
 const STATEMENTS: usize = 512;
 
@@ -98,9 +103,29 @@ fn no_other_file(context: AuthContext<'_>) -> Authorization {
     }
 }
 
+/// SQLite's own handler with a stopwatch. False when the patience is at an end.
+fn sleep_for_lock(sleeps: i32) -> bool {
+    let index = usize::try_from(sleeps).unwrap_or_default();
+    let last = SLEEPS_MS.len() - 1;
+    let slept_ms = SLEEPS_MS[..index.min(last)].iter().sum::<u64>()
+        + SLEEPS_MS[last] * index.saturating_sub(last) as u64;
+    let left = PATIENCE.saturating_sub(Duration::from_millis(slept_ms));
+    waits::sleep_for_lock(left.min(Duration::from_millis(SLEEPS_MS[index.min(last)])));
+    !left.is_zero()
+}
+
 impl Sqlite {
     pub(super) fn connect(path: &Path, pragmas: &BTreeMap<String, String>) -> Result<Sqlite> {
-        Ok(Sqlite { connection: open(path, pragmas)?, texts: Vec::new() })
+        let connection = open(path, pragmas)?;
+        waits::begin();
+        connection.commit_hook(Some(|| {
+            waits::commit_begins();
+            false
+        }));
+        if !pragmas.keys().any(|name| name.eq_ignore_ascii_case(OWN_PATIENCE)) {
+            connection.busy_handler(Some(sleep_for_lock))?;
+        }
+        Ok(Sqlite { connection, texts: Vec::new() })
     }
 }
 
@@ -117,6 +142,7 @@ impl Session for Sqlite {
     }
 
     fn run(&mut self, statement: Statement, parameters: &[Value]) -> Result<u64, SqlError> {
+        let _end = waits::CommitEnd;
         let mut statement = self.connection.prepare_cached(&self.texts[statement.0])?;
         Ok(statement.execute(params_from_iter(parameters))? as u64)
     }
@@ -127,6 +153,7 @@ impl Session for Sqlite {
         parameters: &[Value],
         take: &mut dyn FnMut(Row) -> Result<(), SqlError>,
     ) -> Result<(), SqlError> {
+        let _end = waits::CommitEnd;
         let mut statement = self.connection.prepare_cached(&self.texts[statement.0])?;
         let columns = statement.column_count();
         let mut rows = statement.query(params_from_iter(parameters))?;
@@ -138,6 +165,7 @@ impl Session for Sqlite {
     }
 
     fn read(&mut self, text: &str) -> Result<u64, SqlError> {
+        let _end = waits::CommitEnd;
         let mut statement = self.connection.prepare(text)?;
         let mut rows = statement.query([])?;
         let mut count = 0;
@@ -148,6 +176,7 @@ impl Session for Sqlite {
     }
 
     fn execute(&mut self, text: &str) -> Result<(), SqlError> {
+        let _end = waits::CommitEnd;
         Ok(self.connection.execute_batch(text)?)
     }
 
@@ -297,6 +326,35 @@ mod tests {
         let select = session.prepare("SELECT a, b, c FROM t WHERE a >= ? ORDER BY a").unwrap();
         let rows: Vec<(u32, Option<f64>, Vec<u8>)> = session.rows(select, values![1_u32]).unwrap();
         assert_eq!(rows, [(1, Some(0.25), b"one".to_vec()), (2, None, b"two".to_vec())]);
+    }
+
+    #[test]
+    fn the_stopwatch_sees_the_commit_of_a_statement_and_the_wait_for_a_writer() {
+        let (directory, mut session) = session();
+        session.execute("CREATE TABLE t (a INT)").unwrap();
+        assert!(waits::take_commit().unwrap() > Duration::ZERO);
+        let select = session.prepare("SELECT COUNT(*) FROM t").unwrap();
+        assert_eq!(session.first(select, &[]).unwrap(), Some((0_u32,)));
+        assert_eq!(waits::take_commit(), Some(Duration::ZERO), "a read commits nothing");
+        let path = directory.path().join("database");
+        let mut writer = Sqlite::connect(&path, &BTreeMap::new()).unwrap();
+        writer.begin(true).unwrap();
+        let before = waits::lock_wait().unwrap();
+        let writing = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(50));
+            writer.commit().unwrap();
+        });
+        session.execute("INSERT INTO t VALUES (1)").unwrap();
+        writing.join().unwrap();
+        let slept = waits::lock_wait().unwrap() - before;
+        assert!(slept >= Duration::from_millis(10), "{slept:?}");
+        assert!(waits::take_commit().unwrap() > Duration::ZERO);
+    }
+
+    #[test]
+    fn patience_with_a_writer_has_an_end() {
+        assert!(sleep_for_lock(0));
+        assert!(!sleep_for_lock(10_000));
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::ops::Deref;
 
 use crate::device::Built;
 use crate::parameter::{Declared, Described, Field, Invalid, Values, choices};
+use crate::rates::Rates;
 use crate::time::SECOND;
 
 pub(crate) const MEBIBYTE: u64 = 1 << 20;
@@ -48,6 +49,11 @@ pub trait DeviceParameters: Described {
     /// Size of the real drive; `None` if the device can have any size.
     fn capacity_bytes(&self) -> Option<u64> {
         None
+    }
+
+    /// Highest rates that the parameters state.
+    fn rates(&self) -> Rates {
+        Rates::default()
     }
 
     /// The write cache between acknowledgement and medium.

@@ -7,6 +7,7 @@ use std::ops::Deref;
 
 use crate::device::{Built, Device};
 use crate::parameter::{Declared, Described, Field, Invalid, Kind, Values};
+use crate::rates::Rates;
 
 /// Highest rate of a limit or of a link, in operations or bytes per second.
 const RATE_LIMIT: u64 = 1_000_000_000_000;
@@ -145,6 +146,12 @@ pub trait LayerParameters: Described {
     /// Whether FLUSH has an effect on the layer; the argument says whether it has one on a stack below.
     fn has_volatile_cache(&self, below_has: bool) -> bool {
         below_has
+    }
+
+    /// Rates that the layer itself sets for all requests that pass it; `None` if it may answer some without
+    /// the stack below.
+    fn rates(&self) -> Option<Rates> {
+        None
     }
 
     /// Whether the value of a parameter has an effect, given the other values.

@@ -1,168 +1,137 @@
-//! The bottleneck of a trial, and the warnings for the reader. Pure functions of a few figures.
+//! The bottleneck of a trial, and the warnings for the reader. Pure functions of a few figures
+//! ([`Evidence`]), each of which may be missing.
 //!
 //! The shares are estimates from independent counters and need not add up to one:
 //! * `read`: foreground reads times the mean latency of reads as the kernel saw it, over the terminals' time.
 //!   Foreground reads are the reads that a transaction waited for, as the server counts them, without
-//!   read-ahead; at most as many as reached the device below the page cache. The kernel's latency includes
-//!   time behind a FLUSH. In a ZFS pool, reads of the data disk and of the cache device count together; hits
-//!   in its memory (ARC) do not count.
-//! * `commit`: the terminals' own stopwatch around COMMIT. Where transactions commit within a statement, or a
-//!   foreign tool keeps no stopwatch, an estimate replaces it (`measurement/commits.rs`; METHODOLOGY.md
-//!   compares it with the stopwatch). The estimate is the server's number of commits, times a write and a
-//!   FLUSH of each log that a commit waits for, as the kernel saw them. The same time is added once more in
-//!   proportion to the share of the time in which the other terminals keep the log busy. The estimate is zero
-//!   where the settings let a commit return without waiting. A semi-synchronous primary's wait for a replica
-//!   is included in the stopwatch, and added to the estimate.
-//! * `locks`: time that sessions waited for locks: as summed by the server, or from the number of waiting
-//!   sessions once a second.
+//!   read-ahead; at most as many as reached the device below the page cache. Where the clients' own threads
+//!   read (SQLite, files), all reads of the device count. The kernel's latency includes time behind a FLUSH.
+//!   In a ZFS pool, reads of the data disk and of the cache device count together; hits in its memory (ARC) do
+//!   not count.
+//! * `commit`: the terminals' own stopwatch around COMMIT, or that of SQLite inside the client. Where
+//!   transactions commit within a statement, or a foreign tool keeps no stopwatch, an estimate replaces it
+//!   (`measurement/commits.rs`; METHODOLOGY.md compares it with the stopwatch). The estimate is the server's
+//!   number of commits, times a write and a FLUSH of each log that a commit waits for, as the kernel saw them.
+//!   The same time is added once more in proportion to the share of the time in which the other terminals keep
+//!   the log busy. It is at most the time without work. The estimate is zero where the settings let a commit return without waiting. A
+//!   semi-synchronous primary's wait for a replica is included in the stopwatch, and added to the estimate.
+//! * `locks`: time that sessions waited for row locks: as summed by the server, or from the number of waiting
+//!   sessions once a second. A database with one writer at a time (SQLite) differs: all of its writers wait
+//!   for the time that one of them works, so shares are of the time without those waits, and `locks` is the
+//!   time in which none of them worked.
+//! * `work`: CPU time of the load generator and of the server's busiest threads, one for each terminal.
+//! * `queue`: waits for a core, estimated from `work` and the trial's use of the cores (`shares.rs`).
+//! * `storage`: the rest of the terminals' time, as far as a device was busy in it. It counts as reads or as
+//!   writes, as the device spent its time: page writes, full logs and FLUSHes outside of commits.
 //! * `cpu`: busy share of all cores of the machine.
-//! * `bandwidth`: bytes moved over the device's best bandwidth, where that is known.
+//! * `bandwidth`, `requests`: use of the rate that the parameters of a device state.
 //!
 //! The first rule that holds decides:
 //! 1. `client`: the load generator used [`CLIENT_BUSY`] of the cores that its threads can use. Nothing behind
-//!    it was tested.
+//!    it was tested. Inside the client, SQLite is the server.
 //! 2. `cpu`: the cores were busy for [`CPU_BUSY`], and [`CPU_OWN`] of all cores with the trial itself. Waits
 //!    then include waits for a core, so they prove nothing. Other processes that keep the cores busy cause a
-//!    warning instead.
-//! 3. `bandwidth`: [`BANDWIDTH_BUSY`] of the device's bandwidth was used.
-//! 4. The largest of `read`, `commit` and `locks`, if it is at least [`WAIT_SHARE`]. Locks win only if they
-//!    exceed reads and commits together: a lock is held as long as its owner waits for the disk.
-//! 5. Otherwise unknown, and the sentence states the shares.
+//!    warning instead: where they took [`CPU_OTHERS`], and the terminals worked, or waited for row locks, for
+//!    most of their time.
+//! 3. `bandwidth`, `request-rate`: [`BANDWIDTH_BUSY`] of a stated rate was used.
+//! 4. `one-core`: a thread of the server kept a core busy for [`CORE_BUSY`].
+//! 5. `locks`, if they are at least [`WAIT_SHARE`] and exceed reads, commits and writes together: a lock is
+//!    held as long as its owner waits for the disk.
+//! 6. The largest of four groups, if it is at least [`WAIT_SHARE`]: reads; commits and other writes; cores
+//!    (`work` and `queue`); locks again. Commits and writes are one group because one device slows both. The
+//!    larger part of a group names the bottleneck: `commit-latency`, `write-latency` or, where most of the
+//!    commits' time is a replica's, `replica`; `one-core`, `cpu` or, where most of the work is the load
+//!    generator's, `client`.
+//! 7. Otherwise unknown, and the sentence states the shares.
 
-mod evidence;
+mod next;
+mod shares;
 #[cfg(test)]
 mod tests;
+mod warnings;
+mod words;
 
-use std::collections::BTreeMap;
-
-use crate::record::{Bottleneck, BottleneckKind, CPU_BUSY, CPU_OWN, NeverSettled, Warning};
-pub use evidence::{CommitEstimate, Evidence, RedoEvidence};
+use crate::record::{Bottleneck, BottleneckKind, CPU_BUSY, CPU_OTHERS, CPU_OWN, Evidence, RateOf};
+use shares::Shares;
+pub use warnings::{Symptoms, warnings};
 
 pub const CLIENT_BUSY: f64 = 0.80;
 pub const BANDWIDTH_BUSY: f64 = 0.80;
+/// A thread cannot do better than this while it waits for its next task now and then.
+pub const CORE_BUSY: f64 = 0.90;
 pub const WAIT_SHARE: f64 = 0.30;
-
-/// A smaller share of the requests' time is invisible in a mean latency.
-const LATE_SHARE: f64 = 0.02;
-/// A queue this long at the end of a window is more than a momentary delay.
-const BEHIND_S: f64 = 0.5;
-/// Reads of the host's disk per request to the emulated one.
-const HOST_READ_SHARE: f64 = 0.001;
+/// The larger part.
+const MOSTLY: f64 = 0.5;
 
 fn percent(share: f64) -> String {
     format!("{:.0} %", share * 100.0)
 }
 
 pub fn verdict(evidence: &Evidence) -> Bottleneck {
-    let read = evidence.share(evidence.foreground_reads * evidence.read_latency_mean_ms / 1e3);
-    let commit_s = evidence.commit_s();
-    let commit = evidence.share(commit_s.unwrap_or(0.0));
-    let locks = evidence.share(evidence.lock_wait_s);
-    let other = (1.0 - read - commit - locks).max(0.0);
-    let mut shares = BTreeMap::from(
-        [("read", read), ("locks", locks), ("other", other), ("cpu", evidence.cpu_busy)]
-            .map(|(name, share)| (name.to_owned(), share)),
-    );
-    shares.extend(commit_s.map(|_| ("commit".to_owned(), commit)));
-    shares.extend(evidence.bandwidth_share.map(|share| ("bandwidth".to_owned(), share)));
+    let shares = Shares::of(evidence);
+    let kind = kind(evidence, &shares);
+    Bottleneck {
+        kind,
+        shares: shares.by_name(evidence),
+        reason: words::reason(kind, evidence, &shares),
+        next: Some(next::step(kind, evidence, &shares)),
+        evidence: Some(Box::new(evidence.clone())),
+    }
+}
 
-    let cores = evidence.cores_words();
-    let bandwidth = evidence.bandwidth_share.unwrap_or(0.0);
-    let (kind, reason) = if evidence.client_share >= CLIENT_BUSY {
-        let share = percent(evidence.client_share);
-        let reason = format!("The load generator used {share} of the cores that its threads can use.");
-        (BottleneckKind::Client, reason)
-    } else if evidence.cpu_busy >= CPU_BUSY && evidence.cpu_own >= CPU_OWN {
-        (BottleneckKind::Cpu, cores.replacen('t', "T", 1))
-    } else if bandwidth >= BANDWIDTH_BUSY {
-        (BottleneckKind::Bandwidth, format!("{} of the device's bandwidth was used.", percent(bandwidth)))
-    } else if locks >= WAIT_SHARE && locks > read + commit {
-        (
-            BottleneckKind::Locks,
-            format!("{} of the terminals' time went into row locks; {cores}", percent(locks)),
-        )
-    } else if read >= WAIT_SHARE && read >= commit {
-        let from = evidence.read_place.as_ref().map(|place| format!(" from {place}"));
-        let reason = format!(
-            "{} of the terminals' time went into {:.0} reads of {:.2} ms each{}; {cores}",
-            percent(read),
-            evidence.foreground_reads,
-            evidence.read_latency_mean_ms,
-            from.unwrap_or_default()
-        );
-        (BottleneckKind::ReadLatency, reason)
-    } else if commit >= WAIT_SHARE {
-        (BottleneckKind::CommitLatency, format!("{}; {cores}", evidence.commit_words(commit)))
+fn kind(evidence: &Evidence, shares: &Shares) -> BottleneckKind {
+    if evidence.client_share >= CLIENT_BUSY && !evidence.is_client_the_database {
+        return BottleneckKind::Client;
+    }
+    let are_cores_full = evidence.cpu_busy >= CPU_BUSY && evidence.cpu_own >= CPU_OWN;
+    if are_cores_full && !is_filled_by_others(evidence, shares) {
+        return BottleneckKind::Cpu;
+    }
+    if let Some(rate) = evidence.rate.as_ref().filter(|rate| rate.share >= BANDWIDTH_BUSY) {
+        return match rate.of {
+            RateOf::Bytes => BottleneckKind::Bandwidth,
+            RateOf::Requests => BottleneckKind::RequestRate,
+        };
+    }
+    if evidence.busy_thread().is_some() {
+        return BottleneckKind::OneCore;
+    }
+    let (reads, writes, cores) = (shares.reads(), shares.writes(), shares.cores());
+    if shares.locks >= WAIT_SHARE && shares.locks > reads + writes {
+        return BottleneckKind::Locks;
+    }
+    let groups = [
+        (reads, BottleneckKind::ReadLatency),
+        (writes, kind_of_writes(evidence, shares)),
+        (cores, kind_of_cores(evidence, shares)),
+    ];
+    // Among equals the first wins.
+    let largest = groups.into_iter().reduce(|best, group| if group.0 > best.0 { group } else { best });
+    largest.filter(|(share, _)| *share >= WAIT_SHARE).map_or(BottleneckKind::Unknown, |(_, kind)| kind)
+}
+
+/// Whether other programs take what the trial leaves of the cores, and hardly disturb it: its terminals work
+/// or wait for row locks for most of their time, so they do not wait for a core for most of it.
+fn is_filled_by_others(evidence: &Evidence, shares: &Shares) -> bool {
+    evidence.cpu_busy - evidence.cpu_own >= CPU_OTHERS && shares.work.max(shares.locks) >= MOSTLY
+}
+
+fn kind_of_writes(evidence: &Evidence, shares: &Shares) -> BottleneckKind {
+    if shares.storage_writes > shares.commit {
+        BottleneckKind::WriteLatency
+    } else if evidence.acknowledged_share() > MOSTLY {
+        BottleneckKind::Replica
     } else {
-        let reason = format!(
-            "No single cause: reads took {} of the terminals' time, commits {}, row locks {}; {cores}",
-            percent(read),
-            match (evidence.commit_wait_s, commit_s) {
-                (Some(_), _) => percent(commit),
-                (None, Some(_)) => format!("about {}", percent(commit)),
-                (None, None) => "an unknown part".to_owned(),
-            },
-            percent(locks)
-        );
-        (BottleneckKind::Unknown, reason)
-    };
-    Bottleneck { kind, shares, reason }
+        BottleneckKind::CommitLatency
+    }
 }
 
-/// Further figures for warnings.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Symptoms {
-    /// Without an emulator, the emulators' figures are zero.
-    pub scheduler: Option<String>,
-    pub requests: u64,
-    /// As a share of the requests' time.
-    pub late_share: f64,
-    pub lateness_p99_us: f64,
-    pub major_faults: u64,
-    /// Whether at least one emulator was refused the flag.
-    pub io_flusher_refused: bool,
-    pub transactions: u64,
-    pub failed_transactions: u64,
-    /// For an open loop: lateness of the transactions' starts at the end.
-    pub behind_s: f64,
-    pub transactions_per_s: Vec<f64>,
-    /// The load before the window had not become steady in its time.
-    pub never_settled: Option<NeverSettled>,
-}
-
-pub fn warnings(evidence: &Evidence, symptoms: &Symptoms) -> Vec<Warning> {
-    let mut warnings = Vec::new();
-    if let Some(scheduler) = &symptoms.scheduler {
-        if symptoms.late_share >= LATE_SHARE {
-            warnings.push(Warning::Late { p99_us: symptoms.lateness_p99_us, share: symptoms.late_share });
-        }
-        if scheduler != "SCHED_FIFO" {
-            warnings.push(Warning::NoRealTime);
-        }
-        if symptoms.io_flusher_refused {
-            warnings.push(Warning::NoIoFlusher);
-        }
-        if symptoms.major_faults as f64 > symptoms.requests as f64 * HOST_READ_SHARE {
-            warnings.push(Warning::HostDiskReads { major_faults: symptoms.major_faults });
-        }
+fn kind_of_cores(evidence: &Evidence, shares: &Shares) -> BottleneckKind {
+    if shares.queue > shares.work {
+        BottleneckKind::Cpu
+    } else if shares.client_work > shares.work / 2.0 && !evidence.is_client_the_database {
+        BottleneckKind::Client
+    } else {
+        BottleneckKind::OneCore
     }
-    let own = (!evidence.is_server_cpu_unknown).then_some(evidence.cpu_own);
-    warnings.extend(Warning::of_cores(evidence.cpu_busy, own, evidence.client_cpu));
-    if evidence.client_share >= CLIENT_BUSY {
-        warnings.push(Warning::ClientSaturated { share: evidence.client_share });
-    }
-    if symptoms.behind_s >= BEHIND_S {
-        warnings.push(Warning::BehindSchedule { behind_s: symptoms.behind_s });
-    }
-    let drift = spindle_stats::trend(&symptoms.transactions_per_s).map(|drift| drift.relative);
-    if drift.is_some() || symptoms.never_settled.is_some() {
-        let never_settled = symptoms.never_settled.clone();
-        warnings.push(Warning::NotSteady { drift: drift.unwrap_or(0.0), never_settled });
-    }
-    if symptoms.failed_transactions > 0 {
-        let all = symptoms.transactions + symptoms.failed_transactions;
-        warnings
-            .push(Warning::TransactionsFailed { share: symptoms.failed_transactions as f64 / all as f64 });
-    }
-    warnings
 }

@@ -5,8 +5,7 @@ use spindle_load::Summary;
 
 use super::storage::log_host;
 use super::{Window, ratio};
-use crate::observe::bottleneck::CommitEstimate;
-use crate::record::{HostView, MountView, WaitPoint};
+use crate::record::{CommitEstimate, HostView, MountView, WaitPoint};
 use crate::server::telemetry::Counters;
 
 /// `None` when the server's settings or counters leave open which logs a commit waits for, or when the

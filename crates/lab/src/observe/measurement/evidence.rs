@@ -1,10 +1,14 @@
 //! The figures behind a verdict, and the symptoms behind warnings.
 
-use super::{Window, commits, ratio, replicas, storage};
-use crate::observe::bottleneck::{Evidence, RedoEvidence, Symptoms};
-use crate::record::{CpuSummary, EmulatorSummary, HostView, MountView, Series};
-use crate::record::{FileClass, NeverSettled};
-use crate::server::telemetry::Counters;
+use std::collections::BTreeMap;
+
+use super::{Window, commits, devices, ratio, replicas, storage};
+use crate::observe::bottleneck::Symptoms;
+use crate::record::{
+    BusyThread, CpuSummary, EmulatorSummary, Evidence, FileClass, HostView, MountView, NeverSettled,
+    RedoEvidence, Series, ThreadEvidence,
+};
+use crate::server::telemetry::{Counters, Engine};
 use crate::stack::layout::Layout;
 
 /// `mounts` are in the order of the layout, with the data's first.
@@ -18,28 +22,72 @@ pub(super) fn evidence(
     let reads = reads(&window.layout, &mounts[0]);
     let of_cores = |cpu_s: f64, cores: u32| ratio(cpu_s, summary.duration_s * f64::from(cores));
     let own_s = cpu.server_s + cpu.client_s + cpu.emulator_s + replicas::cpu_s(window);
+    let engine = window.telemetry.engine();
+    let device_reads = reads.count as f64;
     Evidence {
+        duration_s: summary.duration_s,
+        terminals: summary.worker_threads,
         cpu_busy: cpu.busy,
         cpu_own: of_cores(own_s, window.cpu_count),
+        cpu_programs: of_cores(cpu.server_s + cpu.client_s, window.cpu_count),
         // Counters without a process are those of a server that ran already.
-        is_server_cpu_unknown: cpu.server_s == 0.0 && !window.last.counters.is_empty(),
+        is_server_cpu_unknown: engine == Engine::Process
+            && cpu.server_s == 0.0
+            && !window.last.counters.is_empty(),
         cpu_count: window.cpu_count,
         // The machine's cores limit any number of threads.
         client_share: of_cores(summary.client_cpu_s, summary.worker_threads.min(window.cpu_count)),
         client_cpu: of_cores(summary.client_cpu_s, window.cpu_count),
+        is_client_the_database: engine == Engine::InClients,
+        threads: threads(window, engine),
         terminal_time_s: summary.terminal_time_s,
         commit_wait_s: summary.commit_wait_s,
         commits: commits::estimate(window, counters, mounts),
         acknowledgement_wait_s: commits::acknowledgement_wait_s(window, counters),
-        // Reads from the page cache cause no wait.
-        foreground_reads: counters.foreground_reads.unwrap_or(0.0).min(reads.count as f64),
+        foreground_reads: match (engine, counters.foreground_reads) {
+            // Reads from the page cache cause no wait.
+            (Engine::Process, counted) => counted.unwrap_or(0.0).min(device_reads),
+            (Engine::InClients | Engine::Files, _) => device_reads,
+        },
         read_latency_mean_ms: reads.latency_mean_ms,
         read_place: reads.place,
         redo: redo_evidence(&window.layout, mounts),
         lock_wait_s: counters.lock_wait_s.unwrap_or(0.0),
-        // Unknown, because no device states its bandwidth yet.
-        bandwidth_share: None,
+        writer_wait_s: summary.lock_wait_s,
+        storage: devices::storage(window, mounts),
+        rate: devices::rate(window, mounts),
     }
+}
+
+/// CPU time of the server's busiest threads over the window. A thread that has ended is not counted.
+fn threads(window: &Window, engine: Engine) -> Option<ThreadEvidence> {
+    if engine != Engine::Process {
+        return Some(ThreadEvidence::default());
+    }
+    let before: BTreeMap<u32, f64> =
+        window.first.server_threads.iter().map(|thread| (thread.id, thread.cpu_s)).collect();
+    let mut spent: Vec<(f64, &str)> = window
+        .last
+        .server_threads
+        .iter()
+        .map(|thread| {
+            let earlier = before.get(&thread.id).copied().unwrap_or(0.0);
+            ((thread.cpu_s - earlier).max(0.0), thread.name.as_str())
+        })
+        .collect();
+    spent.sort_by(|left, right| right.0.total_cmp(&left.0));
+    let (busiest_s, name) = *spent.first()?;
+    Some(ThreadEvidence {
+        busiest_s: spent
+            .iter()
+            .take(window.summary.worker_threads as usize)
+            .map(|(spent_s, _)| spent_s)
+            .sum(),
+        busiest: Some(BusyThread {
+            name: name.to_owned(),
+            share: ratio(busiest_s, window.summary.duration_s).min(1.0),
+        }),
+    })
 }
 
 /// `emulators` include those of the replicas.

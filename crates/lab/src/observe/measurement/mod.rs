@@ -3,6 +3,7 @@
 //! or a setting.
 
 mod commits;
+mod devices;
 mod evidence;
 mod machine;
 mod replicas;
@@ -18,7 +19,9 @@ use hdrhistogram::Histogram;
 use spindle_base::dilation::Dilation;
 use spindle_base::histogram;
 use spindle_load::{Second, Summary};
+use spindle_model::Rates;
 
+use crate::observe::machine::SAMPLING;
 use crate::observe::{Sample, bottleneck};
 use crate::record::{
     Bottleneck, Check, CpuSummary, EmulatorSummary, HostView, Latency, Measurement, MountView,
@@ -48,6 +51,8 @@ pub struct Window {
     /// Interprets the samples' counters.
     pub telemetry: &'static dyn Telemetry,
     pub durability: Durability,
+    /// Those that the parameters of the emulated devices state, in the order of the layout; empty if unknown.
+    pub rates: Vec<Rates>,
     /// [`crate::record::MachineActivity::timer_tail_us`].
     pub timer_tail_us: Option<f64>,
     pub cpu_count: u32,
@@ -85,7 +90,7 @@ pub fn measurement(window: &Window, verification: Vec<Check>) -> Result<(Measure
     }
     let replication = replicas::view(window, counters.semi_sync)?;
     let evidence = evidence::evidence(window, &cpu, &counters, &mounts);
-    let per_transaction = per_transaction(window.ended(), &mounts, &cpu);
+    let per_transaction = per_transaction(window.ended(), &mounts, &cpu, counters.fsyncs);
     let series = series::series(window);
     let of_replicas =
         replication.iter().flat_map(|replication| &replication.replicas).flat_map(|replica| &replica.mounts);
@@ -128,7 +133,9 @@ pub fn bottleneck_so_far(window: &Window, looks: Vec<&BTreeMap<String, f64>>) ->
     let moved = moved(window);
     let duration_s = window.summary.duration_s;
     let counters = window.telemetry.counters(&Readings { moved: &moved, looks, duration_s });
-    Ok(bottleneck::verdict(&evidence::evidence(window, &cpu(window), &counters, &mounts)))
+    let verdict = bottleneck::verdict(&evidence::evidence(window, &cpu(window), &counters, &mounts));
+    // For those who follow, the sentence is enough.
+    Ok(Bottleneck { evidence: None, ..verdict })
 }
 
 /// Summary of each kind of transaction, and the latencies of all kinds together.
@@ -159,7 +166,12 @@ fn cpu(window: &Window) -> CpuSummary {
         server_s: last.server_cpu_s - first.server_cpu_s,
         client_s: window.summary.client_cpu_s,
         emulator_s: last.emulator_cpu_s - first.emulator_cpu_s,
+        sampling_s: spent_on(SAMPLING, first, last),
     }
+}
+
+fn spent_on(reading: &str, first: &Sample, last: &Sample) -> Option<f64> {
+    Some(last.readings.get(reading)? - first.readings.get(reading)?)
 }
 
 fn ratio(part: f64, whole: f64) -> f64 {
@@ -199,10 +211,10 @@ fn check_rhythm(rounds: &Rounds, duration_s: f64) -> Result<()> {
 
 /// Change of each counter. Levels are in the series instead.
 fn moved(window: &Window) -> BTreeMap<String, f64> {
-    let is_level =
-        |name: &str| window.telemetry.charts().iter().any(|chart| chart.counter == name && chart.is_level);
+    let lines = window.telemetry.charts().iter().flat_map(|chart| chart.lines);
+    let levels: Vec<&str> = lines.flat_map(|line| line.levels()).copied().collect();
     let before = |name: &str| window.first.counters.get(name).copied().unwrap_or(0.0);
-    let counters = window.last.counters.iter().filter(|(name, _)| !is_level(name));
+    let counters = window.last.counters.iter().filter(|(name, _)| !levels.contains(&name.as_str()));
     counters
         .map(|(name, value)| (name.clone(), value - before(name)))
         .filter(|(_, difference)| *difference != 0.0)
@@ -218,7 +230,12 @@ fn emulators(mount: &MountView) -> Vec<&EmulatorSummary> {
 }
 
 /// Requests of all mounts per transaction.
-fn per_transaction(ended: u64, mounts: &[MountView], cpu: &CpuSummary) -> PerTransaction {
+fn per_transaction(
+    ended: u64,
+    mounts: &[MountView],
+    cpu: &CpuSummary,
+    fsyncs: Option<f64>,
+) -> PerTransaction {
     let per = |amount: f64| ratio(amount, ended as f64);
     let of = |emulated: fn(&EmulatorSummary) -> u64, real: fn(&HostView) -> u64| {
         let amount = |mount: &MountView| match (&mount.emulator, &mount.host) {
@@ -236,5 +253,6 @@ fn per_transaction(ended: u64, mounts: &[MountView], cpu: &CpuSummary) -> PerTra
         flushes: of(|emulator| emulator.flushes, |host| host.flushes),
         server_cpu_us: per(cpu.server_s * 1e6),
         client_cpu_us: per(cpu.client_s * 1e6),
+        fsyncs: fsyncs.map(per),
     }
 }

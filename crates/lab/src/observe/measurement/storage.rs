@@ -11,6 +11,7 @@ use crate::observe::{self, Sample};
 use crate::record::{
     DeviceView, EmulatorSummary, FileClass, HostSeries, HostView, MountView, OperationSeries, StorageSeries,
 };
+use crate::report::rounded;
 use crate::stack::layout::Layout;
 use crate::volume::sample::{BlockCounters, MountSample};
 
@@ -88,6 +89,7 @@ fn view(window: &Window, pick: impl Fn(&Sample) -> Option<MountSample>) -> Resul
         }
         (earlier, earlier_at) = (later, second.at);
     }
+    series.every_mut().into_iter().flatten().for_each(|value| *value = rounded(*value));
     Ok(MountView { emulator, host, series, host_series: host_series.without_zeros(), devices: Vec::new() })
 }
 
@@ -163,7 +165,8 @@ fn push_host(series: &mut HostSeries, earlier: &BlockCounters, later: &BlockCoun
     operation(&mut series.write, |counters| (&counters.write, counters.writes_merged));
     operation(&mut series.discard, |counters| (&counters.discard, counters.discards_merged));
     operation(&mut series.flush, |counters| (&counters.flush, 0));
-    series.elapsed_s.push(elapsed.as_secs_f64());
+    // To the microsecond.
+    series.elapsed_s.push((elapsed.as_secs_f64() * 1e6).round() / 1e6);
     series.in_flight.push(later.in_flight);
     series.busy_ms.push(ms(earlier.busy_ns, later.busy_ns));
     series.queue_ms.push(ms(earlier.queue_ns, later.queue_ns));

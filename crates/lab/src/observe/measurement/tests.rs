@@ -49,6 +49,7 @@ fn sample(start: Duration, second: u64) -> Sample {
             memory_available_bytes: (100 - second) << 20,
         },
         server_cpu_s: 0.5 * second as f64,
+        server_threads: Vec::new(),
         emulator_cpu_s: 0.1 * second as f64,
         mounts: vec![mount_sample(second, 1)],
         counters: BTreeMap::from([
@@ -57,6 +58,7 @@ fn sample(start: Duration, second: u64) -> Sample {
             ("Innodb_row_lock_time".to_owned(), 10.0 * second as f64),
             ("Uptime_never_moves".to_owned(), 3.0),
         ]),
+        readings: BTreeMap::from([("server_s".to_owned(), 0.5 * second as f64)]),
         binlog_bytes: None,
         replicas: Vec::new(),
     }
@@ -149,6 +151,7 @@ fn window(seconds: u64) -> Window {
         replicas: Vec::new(),
         telemetry: protocol("mysql://root@localhost"),
         durability: Durability::default(),
+        rates: Vec::new(),
         cpu_count: 2,
         dilation: Dilation::NONE,
     }
@@ -162,9 +165,27 @@ fn every_series_has_one_value_per_second() {
         let vectors = value.as_object().unwrap().iter();
         vectors.filter_map(|(name, values)| Some((name.clone(), values.as_array()?.len()))).collect()
     };
-    for (name, length) in lengths(&json).into_iter().chain(lengths(&json["server"])) {
+    let all = [&json, &json["server"], &json["machine"]].map(lengths).concat();
+    for (name, length) in all.into_iter().filter(|(name, _)| name != "charts") {
         assert_eq!(length, 10, "{name}");
     }
+    assert_eq!(measurement.series.machine["server_cores"], vec![0.5; 10]);
+    let charts = measurement.series.charts.iter().map(|chart| (chart.title.as_str(), chart.lines.join(" ")));
+    assert_eq!(
+        charts.collect::<Vec<_>>(),
+        [
+            ("History list length", "history_list".to_owned()),
+            ("Pages read in the foreground", "buffer_pool_reads_per_s".to_owned()),
+            ("Processor time, share of all cores", "cpu_user cpu_system cpu_iowait cpu_steal".to_owned()),
+            ("Cores in use, by process", "server_cores".to_owned()),
+            (
+                "Time in which a task waited (PSI)",
+                "pressure_cpu_some pressure_io_some pressure_memory_some".to_owned()
+            ),
+            ("Memory available to programs", "memory_available_bytes".to_owned()),
+        ],
+        "lines without readings are left out"
+    );
     assert_eq!(measurement.mounts[0].series.read_iops, vec![100.0; 10]);
     assert_eq!(measurement.series.cpu_busy, vec![0.5; 10]);
     assert_eq!(measurement.series.machine["cpu_steal"], vec![0.02; 10]);

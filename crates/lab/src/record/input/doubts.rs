@@ -64,7 +64,10 @@ fn add(series: &impl Serialize, found: &mut BTreeSet<usize>) {
 
 fn collect(series: &Value, found: &mut BTreeSet<usize>) {
     match series {
-        Value::Array(values) if !values.is_empty() => _ = found.insert(values.len()),
+        // Charts are a list too, of names.
+        Value::Array(values) if values.first().is_some_and(|value| !value.is_object()) => {
+            _ = found.insert(values.len());
+        }
         Value::Object(fields) => fields.values().for_each(|field| collect(field, found)),
         _ => {}
     }

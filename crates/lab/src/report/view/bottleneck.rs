@@ -6,7 +6,7 @@ use serde::Serialize;
 use spindle_stats::mean;
 
 use super::cell::CellView;
-use crate::record::{BottleneckKind, Measurement, Trial, words};
+use crate::record::{BottleneckKind, Measurement, Trial};
 use crate::report::format::{percent, the_first};
 
 #[derive(Debug, Clone, Serialize)]
@@ -19,25 +19,20 @@ pub struct CellBottleneck {
     /// The figures of one trial: of those with this bottleneck, the one whose share is closest to the mean.
     pub reason: String,
     pub reason_trial: u32,
-    /// Mean shares of the terminals' time by cause, without `cpu`.
+    /// Mean shares of the terminals' time by cause.
     pub shares: BTreeMap<String, f64>,
     /// Busy share of all cores.
     pub cpu: f64,
-}
-
-pub(crate) fn bottleneck_name(kind: BottleneckKind) -> String {
-    match kind {
-        BottleneckKind::Cpu => "CPU".to_owned(),
-        BottleneckKind::Client => "load generator".to_owned(),
-        other => words(&other),
-    }
 }
 
 /// The share that decides about a bottleneck, by its name in the records.
 fn cause(kind: BottleneckKind) -> Option<&'static str> {
     match kind {
         BottleneckKind::ReadLatency => Some("read"),
-        BottleneckKind::CommitLatency => Some("commit"),
+        BottleneckKind::CommitLatency | BottleneckKind::Replica => Some("commit"),
+        BottleneckKind::WriteLatency => Some("storage"),
+        BottleneckKind::OneCore => Some("work"),
+        BottleneckKind::RequestRate => Some("requests"),
         BottleneckKind::Locks => Some("locks"),
         BottleneckKind::Cpu => Some("cpu"),
         BottleneckKind::Bandwidth => Some("bandwidth"),
@@ -50,6 +45,7 @@ fn average_words(cause: &str, share: f64) -> String {
     let share = percent(share);
     match cause {
         "cpu" => format!("with the cores {share} busy on average"),
+        "requests" => format!("with {share} of the requests per second used on average"),
         "bandwidth" => format!("with {share} of the bandwidth used on average"),
         _ => format!("on average for {share} of the terminals' time"),
     }
@@ -78,12 +74,14 @@ pub(super) fn bottleneck(trials: &[(&Trial, &Measurement)]) -> Option<CellBottle
     let agreeing = trials.iter().filter(|(_, measurement)| measurement.bottleneck.kind == kind);
     let (trial, typical) = agreeing.min_by(|left, right| distance(left.1).total_cmp(&distance(right.1)))?;
     let cpu = shares.remove("cpu");
+    // These are no shares of the terminals' time either.
+    shares.retain(|name, _| !["bandwidth", "requests"].contains(&name.as_str()));
     let busy: Vec<f64> = trials.iter().map(|(_, measurement)| measurement.cpu.busy).collect();
     Some(CellBottleneck {
-        name: bottleneck_name(kind),
+        name: kind.name(),
         trial_count: votes(kind),
         average: deciding.map(|(cause, share)| average_words(cause, share)),
-        reason: typical.bottleneck.reason.clone(),
+        reason: typical.bottleneck.sentences(),
         reason_trial: trial.trial,
         shares,
         cpu: cpu.or_else(|| mean(&busy)).unwrap_or_default(),

@@ -7,6 +7,7 @@ mod average;
 mod bottleneck;
 mod cell;
 mod charts;
+pub(super) mod costs;
 mod latency;
 mod matrix;
 mod provenance;
@@ -16,7 +17,6 @@ mod table;
 mod verdict;
 mod warnings;
 
-pub(crate) use self::bottleneck::bottleneck_name;
 use self::cell::Failure;
 pub use self::cell::{CellView, Range, Ratio};
 pub(crate) use self::cell::{failure, measured, metric, samples, set_aside, warning_names};
@@ -25,7 +25,7 @@ pub(crate) use self::charts::rounded;
 pub(super) use self::latency::PROBABILITIES;
 pub use self::latency::Quantiles;
 pub use self::matrix::{CurveView, StudyTable, SweepView};
-use self::provenance::Setting;
+use self::provenance::{Assumptions, Setting};
 pub use self::storage::StorageView;
 pub use self::table::TrialTable;
 use self::verdict::VerdictView;
@@ -34,7 +34,7 @@ use super::diskstats::DiskStats;
 use super::verdict::{CellOf, Judged, WITHIN, judge};
 use super::{Records, dilation, disturbed, format, precision};
 use crate::host::summary::Section;
-use crate::record::{Cell, Header, StackHead, StartState, Warning};
+use crate::record::{Header, StartState, Warning};
 use spindle_base::text::plural;
 
 #[derive(Debug, Clone, Serialize)]
@@ -70,7 +70,7 @@ pub struct View {
     pub provenance: Vec<Setting>,
     /// Everything that the record knows about its machine; empty for earlier records.
     pub machine: Vec<Section>,
-    pub assumptions: Vec<String>,
+    pub assumptions: Vec<Assumptions>,
     /// Activity of the replicas, as sentences.
     pub replication: Vec<String>,
     /// The curves over swept values.
@@ -147,7 +147,7 @@ impl View {
             settings: provenance::settings(records),
             provenance: provenance::origins(records),
             machine: header.machine.summary.iter().flat_map(|summary| summary.sections()).collect(),
-            assumptions: assumptions(header),
+            assumptions: Assumptions::by_device(header),
             header: header.clone(),
             replication: replication::sentences(&cells),
             study: StudyTable::new(records, &cells),
@@ -284,16 +284,4 @@ fn start(start: StartState) -> String {
         }
     }
     .to_owned()
-}
-
-fn assumptions(header: &Header) -> Vec<String> {
-    let stacks = header.cells.iter().flat_map(Cell::stacks);
-    let of_stack = |stack: &StackHead| {
-        stack
-            .assumptions
-            .iter()
-            .map(|assumption| format!("{}: {assumption}", header.stack_title(stack)))
-            .collect_vec()
-    };
-    stacks.flat_map(of_stack).unique().collect()
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use itertools::Itertools as _;
 use serde::Serialize;
 
-use crate::record::Provenance;
+use crate::record::{Cell, Header, Provenance};
 use crate::report::{Records, format};
 use spindle_base::text::plural;
 
@@ -92,4 +92,34 @@ fn joined(records: &Records, values: &BTreeMap<String, Vec<String>>) -> String {
     let parts = values.iter().sorted_by_key(|(_, cells)| position(cells));
     let titles = |cells: &[String]| cells.iter().map(|cell| records.header.title(cell)).join(" and ");
     parts.map(|(value, cells)| format!("{}: {value}", titles(cells))).join("; ")
+}
+
+/// Parameters of one device that have no source.
+#[derive(Debug, Clone, Serialize)]
+pub struct Assumptions {
+    pub device: String,
+    pub sentences: Vec<String>,
+}
+
+impl Assumptions {
+    /// In the order of the cells, each once.
+    pub(super) fn by_device(header: &Header) -> Vec<Assumptions> {
+        let mut found: Vec<Assumptions> = Vec::new();
+        for stack in header.cells.iter().flat_map(Cell::stacks).filter(|stack| !stack.assumptions.is_empty())
+        {
+            let device = header.stack_title(stack);
+            let index = found.iter().position(|of| of.device == device).unwrap_or_else(|| {
+                found.push(Assumptions { device: device.to_owned(), sentences: Vec::new() });
+                found.len() - 1
+            });
+            let sentences = &mut found[index].sentences;
+            sentences.extend(stack.assumptions.iter().cloned());
+            *sentences = sentences.drain(..).unique().collect();
+        }
+        found
+    }
+
+    pub(crate) fn lines(&self) -> impl Iterator<Item = String> {
+        self.sentences.iter().map(|sentence| format!("{}: {sentence}", self.device))
+    }
 }

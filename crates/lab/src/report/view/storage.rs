@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use super::average::average;
 use super::latency::is_shown;
 use crate::record::{
-    self, Cell, DeviceView, Difference, EmulatorSummary, Header, HostView, Measurement, MountHead, MountView,
-    StackHead, StorageSeries,
+    self, Cell, DeviceView, Difference, EmulatorSummary, Header, HostSeries, HostView, Measurement,
+    MountHead, MountView, StackHead, StorageSeries,
 };
 use crate::report::format;
 
@@ -60,6 +60,15 @@ impl Place {
         match self.device {
             None => Some(&mount.series),
             Some(index) => Some(&mount.devices.get(index)?.series),
+        }
+    }
+
+    /// The kernel's counters of a block device; `None` for a mount of several devices, which have their own.
+    pub(super) fn host_series(self, measurement: &Measurement) -> Option<&HostSeries> {
+        let mount = self.mount(measurement)?;
+        match self.device {
+            None => mount.devices.is_empty().then_some(&mount.host_series),
+            Some(index) => Some(&mount.devices.get(index)?.host_series),
         }
     }
 

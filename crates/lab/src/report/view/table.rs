@@ -4,12 +4,13 @@
 //! Figures come from the record's own structures, by the names of their fields: a field that is added there
 //! has a row here. A failed trial has its reason and no figures.
 
+use std::collections::BTreeMap;
+
 use itertools::Itertools as _;
 use serde::Serialize;
 use serde_json::{Value, json};
 use spindle_stats::fewest_for_quantile;
 
-use super::bottleneck::bottleneck_name;
 use super::cell::{CellView, failure, set_aside};
 use super::latency::is_shown;
 use crate::record::{
@@ -150,7 +151,9 @@ impl Figure {
 
 /// A figure by the name of its field, which ends with its unit.
 fn figure(field: &str, value: f64) -> Figure {
-    const UNITS: [(&str, &str); 6] = [
+    const UNITS: [(&str, &str); 8] = [
+        ("_per_s", "1/s"),
+        ("_cores", "cores"),
         ("_ms", "ms"),
         ("_us", "us"),
         ("_s", "s"),
@@ -232,11 +235,12 @@ fn figures(trial: &Trial, cell: &Cell) -> Vec<Figure> {
 
 /// The figure by which cells are compared. Its unit is the metric's name.
 fn result(trial: &Trial, measurement: &Measurement) -> Figure {
-    let few = Warning::derived(measurement);
+    let derived = Warning::derived(measurement);
+    let few = derived.iter().find(|warning| warning.is_of_few_events());
     let moving = trial.warnings.iter().find(|warning| warning.is_of_steadiness());
     Figure {
         unit: measurement.metric.name.clone(),
-        text: few.iter().chain(moving).map(Warning::name).join("; "),
+        text: few.into_iter().chain(moving).map(Warning::name).join("; "),
         ..figure("result", measurement.metric.value)
     }
 }
@@ -257,9 +261,11 @@ fn of_measurement(measurement: &Measurement) -> Vec<Figure> {
     figures.extend(numbers("latency_", &measurement.latency, measurement.latency.count));
     figures.extend(numbers("per_transaction_", &measurement.per_transaction, 0));
     figures.extend(numbers("cpu_", &measurement.cpu, 0));
+    figures.extend(of_series("server", &measurement.series.server));
+    figures.extend(of_series("machine", &measurement.series.machine));
     figures.extend(measurement.machine.iter().flat_map(|machine| numbers("machine_", machine, 0)));
     let bottleneck = &measurement.bottleneck;
-    figures.push(Figure { value: None, text: bottleneck_name(bottleneck.kind), ..figure("bottleneck", 0.0) });
+    figures.push(Figure { value: None, text: bottleneck.kind.name(), ..figure("bottleneck", 0.0) });
     let share = |(cause, share): (&String, &f64)| figure(&format!("{cause}_share"), *share);
     figures.extend(bottleneck.shares.iter().map(share));
     let passed = measurement.verification.iter().filter(|check| check.passed).count();
@@ -270,6 +276,22 @@ fn of_measurement(measurement: &Measurement) -> Vec<Figure> {
         figures.extend(semi_sync.into_iter().flatten());
     }
     figures
+}
+
+/// Mean and extremes of the series by name.
+fn of_series(whose: &str, series: &BTreeMap<String, Vec<f64>>) -> Vec<Figure> {
+    let of = |(name, values): (&String, &Vec<f64>)| {
+        let values = values.iter().copied();
+        let figures = [
+            ("mean", spindle_stats::mean(&values.clone().collect_vec())),
+            ("lowest", values.clone().reduce(f64::min)),
+            ("highest", values.reduce(f64::max)),
+        ];
+        let named =
+            |(what, value): (&str, Option<f64>)| Some(figure(&format!("{whose}_{what}_{name}"), value?));
+        figures.into_iter().filter_map(named).collect_vec()
+    };
+    series.iter().flat_map(of).collect()
 }
 
 fn of_transactions(measurement: &Measurement) -> Vec<Figure> {

@@ -29,7 +29,7 @@ impl Phases<'_> {
         replicas: &mut Replicas<'_>,
         running: &mut dyn Running,
     ) -> Result<Settling> {
-        self.publisher.plan_phase(at_most);
+        self.publisher.bound_phase(at_most);
         let mut watch = Watch::begin(layout, running.telemetry());
         let mut look = || sample(self.interrupt, &self.time, mounts, replicas, running);
         let begun = Instant::now();

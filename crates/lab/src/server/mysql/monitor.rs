@@ -8,56 +8,75 @@ use mysql::prelude::Queryable;
 use spindle_load::Endpoint;
 use spindle_load::sql::mysql::connect;
 
-use super::telemetry::{MASTER_LOOPS, MysqlTelemetry};
+use super::telemetry::{
+    CHECKPOINT_AGE, HISTORY_LIST, LOG_CAPACITIES, LOG_FILES, MASTER_LOOPS, MysqlTelemetry, OLD_PAGES,
+};
 use crate::server::connection::{self, Protocol};
 use crate::server::settings::{Settings, plain_name};
 
 pub(in crate::server) static PROTOCOL: Protocol = Protocol {
     speaks: |endpoint| matches!(endpoint, Endpoint::MysqlSocket { .. } | Endpoint::MysqlTcp { .. }),
-    connect: |endpoint| Ok(Box::new(Monitor(connect(endpoint)?))),
+    connect: |endpoint| Ok(Box::new(Monitor { connection: connect(endpoint)?, log_files_bytes: None })),
     telemetry: &MysqlTelemetry,
 };
 
 #[derive(Debug)]
-struct Monitor(Conn);
+struct Monitor {
+    connection: Conn,
+    /// Size of the redo log's files; asked for once, where the server does not count it.
+    log_files_bytes: Option<Option<f64>>,
+}
 
 impl Monitor {
-    /// Adds levels that MariaDB and Percona Server have among their counters, by their names there. A level
-    /// that the server does not report stays unknown.
-    fn add_levels(&mut self, counters: &mut BTreeMap<String, f64>) {
-        const HISTORY: &str = "Innodb_history_list_length";
-        const AGE: &str = "Innodb_checkpoint_age";
-        // MySQL before 5.6 has no such table, and a server that is not ours may not show it.
-        const QUERY: &str = "SELECT COUNT FROM information_schema.INNODB_METRICS \
-                             WHERE NAME = 'trx_rseg_history_len' AND STATUS = 'enabled'";
-        if !counters.contains_key(HISTORY) {
-            let length = self.0.query_first(QUERY).unwrap_or_default();
-            counters.extend(length.map(|length: f64| (HISTORY.to_owned(), length)));
+    /// Adds what MariaDB and Percona Server have among their counters, by the names there. What the server
+    /// does not report stays unknown.
+    fn add_missing(&mut self, counters: &mut BTreeMap<String, f64>) {
+        if !counters.contains_key(HISTORY_LIST) {
+            let question = format!(
+                "SELECT '{HISTORY_LIST}', COUNT FROM information_schema.INNODB_METRICS \
+                 WHERE NAME = 'trx_rseg_history_len' AND STATUS = 'enabled' UNION ALL \
+                 SELECT '{OLD_PAGES}', SUM(OLD_DATABASE_PAGES) FROM information_schema.INNODB_BUFFER_POOL_STATS"
+            );
+            // MySQL before 5.6 has no such tables, and a server that is not ours may not show them.
+            let rows: Vec<(String, f64)> = self.connection.query(question).unwrap_or_default();
+            counters.extend(rows);
         }
         let lsn = |which: &str| counters.get(&format!("Innodb_redo_log_{which}_lsn"));
         if let (false, Some(written), Some(checkpoint)) =
-            (counters.contains_key(AGE), lsn("current"), lsn("checkpoint"))
+            (counters.contains_key(CHECKPOINT_AGE), lsn("current"), lsn("checkpoint"))
         {
-            counters.insert(AGE.to_owned(), written - checkpoint);
+            counters.insert(CHECKPOINT_AGE.to_owned(), written - checkpoint);
+        }
+        if !LOG_CAPACITIES.iter().any(|name| counters.contains_key(*name)) {
+            let bytes = *self.log_files_bytes.get_or_insert_with(|| {
+                let product = "SELECT @@innodb_log_file_size * @@innodb_log_files_in_group";
+                self.connection.query_first(product).unwrap_or_default()
+            });
+            counters.extend(bytes.map(|bytes| (LOG_FILES.to_owned(), bytes)));
         }
     }
 
-    /// Adds the rounds of the master thread, which MariaDB and Percona Server have among their counters.
-    fn add_master_loops(&mut self, counters: &mut BTreeMap<String, f64>) {
+    /// Adds the rounds of the master thread, which MariaDB and Percona Server have among their counters, and
+    /// the age of the checkpoint if it is still missing.
+    fn add_from_report(&mut self, counters: &mut BTreeMap<String, f64>) {
         if counters.contains_key(MASTER_LOOPS[0]) {
             return;
         }
         // A server that is not ours may not show it.
         let status: Option<(String, String, String)> =
-            self.0.query_first("SHOW ENGINE INNODB STATUS").unwrap_or_default();
-        if let Some([active, idle]) = status.and_then(|(_, _, text)| master_loops(&text)) {
+            self.connection.query_first("SHOW ENGINE INNODB STATUS").unwrap_or_default();
+        let Some((_, _, report)) = status else { return };
+        if let Some([active, idle]) = master_loops(&report) {
             counters.extend([(MASTER_LOOPS[0].to_owned(), active), (MASTER_LOOPS[1].to_owned(), idle)]);
+        }
+        if let (false, Some(age)) = (counters.contains_key(CHECKPOINT_AGE), checkpoint_age(&report)) {
+            counters.insert(CHECKPOINT_AGE.to_owned(), age);
         }
     }
 
     /// All rows of a statement with a name and a value per row.
     fn pairs(&mut self, statement: &str) -> Result<Vec<(String, String)>> {
-        self.0.query(statement).with_context(|| format!("asking the server: {statement}"))
+        self.connection.query(statement).with_context(|| format!("asking the server: {statement}"))
     }
 }
 
@@ -72,8 +91,8 @@ impl connection::Monitor for Monitor {
         let pairs = self.pairs("SHOW GLOBAL STATUS")?;
         let mut counters: BTreeMap<String, f64> =
             pairs.into_iter().filter_map(|(name, value)| Some((name, value.parse().ok()?))).collect();
-        self.add_levels(&mut counters);
-        self.add_master_loops(&mut counters);
+        self.add_missing(&mut counters);
+        self.add_from_report(&mut counters);
         Ok(counters)
     }
 }
@@ -90,6 +109,15 @@ fn master_loops(report: &str) -> Option<[f64; 2]> {
         .zip(count(" srv_idle"))
         .map(<[f64; 2]>::from)
         .or_else(|| Some([count(" 1_second")?, 0.0]))
+}
+
+/// Bytes of log since the last checkpoint, in InnoDB's report.
+fn checkpoint_age(report: &str) -> Option<f64> {
+    let lsn = |head: &str| {
+        let line = report.lines().find_map(|line| line.strip_prefix(head))?;
+        line.trim().parse::<f64>().ok()
+    };
+    Some(lsn("Log sequence number")? - lsn("Last checkpoint at")?)
 }
 
 #[cfg(test)]
@@ -110,5 +138,11 @@ mod tests {
         let old = "srv_master_thread loops: 7 1_second, 7 sleeps, 0 10_second, 1 background, 1 flush";
         assert_eq!(of(old), Some([7.0, 0.0]));
         assert_eq!(of("nothing of this kind"), None);
+    }
+    #[test]
+    fn the_age_of_the_checkpoint_is_in_the_report() {
+        let report = "---\nLOG\n---\nLog sequence number 8204028\nLog flushed up to   8203000\nLast checkpoint at  8200000\n";
+        assert_eq!(checkpoint_age(report), Some(4028.0));
+        assert_eq!(checkpoint_age("LOG\n"), None);
     }
 }

@@ -3,19 +3,66 @@
 
 use crate::record::{FileClass, WaitPoint};
 use crate::server::settings::Settings;
-use crate::server::telemetry::{Chart, Counters, Durability, Readings, Rounds, SemiSync, Telemetry};
+use crate::server::telemetry::{Chart, Counters, Durability, Line, Readings, Rounds, SemiSync, Telemetry};
 
 const BUFFER_POOL_READS: &str = "Innodb_buffer_pool_reads";
 
-const CHARTS: [Chart; 8] = [
-    Chart::backlog("checkpoint_age_bytes", "Innodb_checkpoint_age"),
-    Chart::level("history_list", "Innodb_history_list_length"),
-    Chart::backlog("dirty_pages", "Innodb_buffer_pool_pages_dirty"),
-    Chart::rate("buffer_pool_reads_per_s", BUFFER_POOL_READS),
-    Chart::rate("pages_written_per_s", "Innodb_buffer_pool_pages_flushed"),
-    Chart::rate("fsyncs_per_s", "Innodb_data_fsyncs"),
-    Chart::rate("row_lock_waits_per_s", "Innodb_row_lock_waits"),
-    Chart::rate("log_waits_per_s", "Innodb_log_waits"),
+pub(super) const HISTORY_LIST: &str = "Innodb_history_list_length";
+pub(super) const CHECKPOINT_AGE: &str = "Innodb_checkpoint_age";
+pub(super) const LOG_CAPACITIES: [&str; 2] =
+    ["Innodb_checkpoint_max_age", "Innodb_redo_log_capacity_resized"];
+/// Of no server; the monitor makes it from the sizes of the files.
+pub(super) const LOG_FILES: &str = "innodb_log_files_bytes";
+pub(super) const OLD_PAGES: &str = "Innodb_buffer_pool_pages_old";
+const DATA_FSYNCS: &str = "Innodb_data_fsyncs";
+
+const CHARTS: [Chart; 9] = [
+    Chart {
+        title: "Checkpoint age and log capacity",
+        lines: &[
+            Line::backlog("checkpoint_age_bytes", &[CHECKPOINT_AGE]),
+            Line::level("log_capacity_bytes", &[LOG_CAPACITIES[0], LOG_CAPACITIES[1], LOG_FILES]),
+        ],
+    },
+    Chart { title: "History list length", lines: &[Line::level("history_list", &[HISTORY_LIST])] },
+    Chart {
+        title: "Pages in the buffer pool",
+        lines: &[
+            Line::backlog("dirty_pages", &["Innodb_buffer_pool_pages_dirty"]),
+            Line::level("old_pages", &[OLD_PAGES]),
+        ],
+    },
+    Chart {
+        title: "Pages flushed",
+        lines: &[Line::rate("pages_written_per_s", &["Innodb_buffer_pool_pages_flushed"])],
+    },
+    Chart {
+        title: "Buffer pool hit rate",
+        lines: &[Line::hits(
+            "buffer_pool_hit_share",
+            BUFFER_POOL_READS,
+            &["Innodb_buffer_pool_read_requests"],
+        )],
+    },
+    Chart {
+        title: "Pages read in the foreground",
+        lines: &[Line::rate("buffer_pool_reads_per_s", &[BUFFER_POOL_READS])],
+    },
+    Chart {
+        title: "Fsyncs",
+        lines: &[
+            Line::rate("fsyncs_per_s", &[DATA_FSYNCS]),
+            Line::rate("log_fsyncs_per_s", &["Innodb_os_log_fsyncs"]),
+        ],
+    },
+    Chart {
+        title: "Waits for space in the log buffer",
+        lines: &[Line::rate("log_waits_per_s", &["Innodb_log_waits"])],
+    },
+    Chart {
+        title: "Waits for row locks",
+        lines: &[Line::rate("row_lock_waits_per_s", &["Innodb_row_lock_waits"])],
+    },
 ];
 
 const REDO: &str = "innodb_flush_log_at_trx_commit";
@@ -71,6 +118,8 @@ impl Telemetry for MysqlTelemetry {
             lock_wait_s: Some(readings.moved("Innodb_row_lock_time") / 1e3),
             commits_per_group: (groups > 0.0).then(|| readings.moved("Binlog_commits") / groups),
             semi_sync: semi_sync(readings),
+            // Those of the log are among them.
+            fsyncs: readings.moved_of(&[DATA_FSYNCS]),
             background: readings.has(MASTER_LOOPS[0]).then(|| Rounds {
                 who: "InnoDB's master thread",
                 count: readings.moved_together(&MASTER_LOOPS),

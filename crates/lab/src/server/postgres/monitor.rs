@@ -7,7 +7,10 @@ use spindle_load::Endpoint;
 use spindle_load::sql::{Session, Statement, connect};
 
 use super::DATABASE;
-use super::telemetry::{CHECKPOINT_AGE, LOCK_WAITERS, PostgresTelemetry};
+use super::telemetry::{
+    CHECKPOINT_AGE, DEAD_ROWS, IO_WAITERS, LATCH_WAITERS, LOCK_WAITERS, LOG_LIMIT, PostgresTelemetry,
+    SNAPSHOT_AGE,
+};
 use crate::server::connection::{self, Protocol};
 use crate::server::settings::Settings;
 
@@ -59,7 +62,7 @@ impl connection::Monitor for Monitor {
 }
 
 /// Query for the cumulative statistics of the database, of checkpoints and of the log, as `view.column`, and
-/// for two levels. Views differ between versions.
+/// for levels. Views differ between versions.
 fn counters_question(has_view: impl Fn(&str) -> bool) -> String {
     const VIEWS: [&str; 4] = ["pg_stat_database", "pg_stat_bgwriter", "pg_stat_checkpointer", "pg_stat_wal"];
     let views = VIEWS.iter().filter(|view| has_view(view)).map(|view| {
@@ -70,16 +73,44 @@ fn counters_question(has_view: impl Fn(&str) -> bool) -> String {
              jsonb_each_text(all_columns)"
         )
     });
-    let levels = [
+    let io = has_view("pg_stat_io").then(io_question);
+    views.chain(io).chain(levels_questions()).collect::<Vec<_>>().join(" UNION ALL ")
+}
+
+/// Writes and fsyncs of the sessions, and of everybody on the log, as `pg_stat_io...`.
+fn io_question() -> String {
+    let sum = |name: &str, column: &str, which: &str| {
+        format!("SELECT 'pg_stat_io.{name}', SUM({column})::text FROM pg_stat_io WHERE {which}")
+    };
+    // The log is among them from PostgreSQL 18 on.
+    let [sessions, log] = ["object = 'relation' AND backend_type = 'client backend'", "object = 'wal'"];
+    [
+        sum("client_backend.writes", "writes", sessions),
+        sum("wal.writes", "writes", log),
+        sum("wal.fsyncs", "fsyncs", log),
+    ]
+    .join(" UNION ALL ")
+}
+
+fn levels_questions() -> [String; 4] {
+    let waiters = |kind: &str| format!("COUNT(*) FILTER (WHERE wait_event_type = '{kind}')");
+    [
         format!(
-            "SELECT '{LOCK_WAITERS}', COUNT(*)::text FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+            "SELECT name, value::text FROM (SELECT {} AS of_lock, {} AS of_latch, {} AS of_io, \
+             COALESCE(MAX(age(backend_xmin)) FILTER (WHERE pid <> pg_backend_pid()), 0) AS snapshot \
+             FROM pg_stat_activity) a, LATERAL (VALUES ('{LOCK_WAITERS}', of_lock), ('{LATCH_WAITERS}', of_latch), \
+             ('{IO_WAITERS}', of_io), ('{SNAPSHOT_AGE}', snapshot::bigint)) AS levels(name, value)",
+            waiters("Lock"),
+            waiters("LWLock"),
+            waiters("IO"),
         ),
+        format!("SELECT '{DEAD_ROWS}', COALESCE(SUM(n_dead_tup), 0)::text FROM pg_stat_user_tables"),
+        format!("SELECT '{LOG_LIMIT}', pg_size_bytes(current_setting('max_wal_size'))::text"),
         format!(
             "SELECT '{CHECKPOINT_AGE}', pg_wal_lsn_diff(pg_current_wal_insert_lsn(), redo_lsn)::text \
              FROM pg_control_checkpoint()"
         ),
-    ];
-    views.chain(levels).collect::<Vec<_>>().join(" UNION ALL ")
+    ]
 }
 
 #[cfg(test)]

@@ -3,21 +3,67 @@
 
 use crate::record::FileClass;
 use crate::server::settings::Settings;
-use crate::server::telemetry::{Chart, Counters, Durability, Readings, Telemetry};
+use crate::server::telemetry::{Chart, Counters, Durability, Line, Readings, Telemetry};
 
 /// Number of sessions that wait for a lock. The server does not sum their waiting time.
 pub(super) const LOCK_WAITERS: &str = "lock_waiters";
+pub(super) const IO_WAITERS: &str = "io_waiters";
+pub(super) const LATCH_WAITERS: &str = "latch_waiters";
 pub(super) const CHECKPOINT_AGE: &str = "checkpoint_age_bytes";
+pub(super) const LOG_LIMIT: &str = "max_wal_size_bytes";
+pub(super) const DEAD_ROWS: &str = "dead_rows";
+/// Transactions that began since the oldest snapshot in use.
+pub(super) const SNAPSHOT_AGE: &str = "oldest_snapshot_transactions";
 const BLOCKS_READ: &str = "pg_stat_database.blks_read";
+/// Up to PostgreSQL 17, then from 18 on.
+const LOG_FSYNCS: [&str; 2] = ["pg_stat_wal.wal_sync", "pg_stat_io.wal.fsyncs"];
 
-const CHARTS: [Chart; 6] = [
-    Chart::backlog(CHECKPOINT_AGE, CHECKPOINT_AGE),
-    Chart::level(LOCK_WAITERS, LOCK_WAITERS),
-    Chart::rate("buffer_pool_reads_per_s", BLOCKS_READ),
-    // Up to PostgreSQL 16, then from 17 on.
-    Chart::rate("checkpoint_pages_written_per_s", "pg_stat_bgwriter.buffers_checkpoint"),
-    Chart::rate("checkpoint_pages_written_per_s", "pg_stat_checkpointer.buffers_written"),
-    Chart::rate("log_fsyncs_per_s", "pg_stat_wal.wal_sync"),
+const CHARTS: [Chart; 8] = [
+    Chart {
+        title: "Write-ahead log since the last checkpoint, and max_wal_size",
+        lines: &[Line::backlog(CHECKPOINT_AGE, &[CHECKPOINT_AGE]), Line::level(LOG_LIMIT, &[LOG_LIMIT])],
+    },
+    Chart { title: "Dead rows", lines: &[Line::level(DEAD_ROWS, &[DEAD_ROWS])] },
+    Chart { title: "Age of the oldest snapshot", lines: &[Line::level(SNAPSHOT_AGE, &[SNAPSHOT_AGE])] },
+    Chart {
+        title: "Buffers written",
+        lines: &[
+            // Up to PostgreSQL 16, then from 17 on.
+            Line::rate(
+                "checkpoint_pages_written_per_s",
+                &["pg_stat_bgwriter.buffers_checkpoint", "pg_stat_checkpointer.buffers_written"],
+            ),
+            Line::rate("background_pages_written_per_s", &["pg_stat_bgwriter.buffers_clean"]),
+            Line::rate(
+                "session_pages_written_per_s",
+                &["pg_stat_bgwriter.buffers_backend", "pg_stat_io.client_backend.writes"],
+            ),
+        ],
+    },
+    Chart {
+        title: "Buffer hit rate",
+        lines: &[Line::hits(
+            "buffer_pool_hit_share",
+            BLOCKS_READ,
+            &[BLOCKS_READ, "pg_stat_database.blks_hit"],
+        )],
+    },
+    Chart { title: "Blocks read", lines: &[Line::rate("buffer_pool_reads_per_s", &[BLOCKS_READ])] },
+    Chart {
+        title: "Write-ahead log",
+        lines: &[
+            Line::rate("log_writes_per_s", &["pg_stat_wal.wal_write", "pg_stat_io.wal.writes"]),
+            Line::rate("log_fsyncs_per_s", &LOG_FSYNCS),
+        ],
+    },
+    Chart {
+        title: "Waiting sessions",
+        lines: &[
+            Line::level(LOCK_WAITERS, &[LOCK_WAITERS]),
+            Line::level(LATCH_WAITERS, &[LATCH_WAITERS]),
+            Line::level(IO_WAITERS, &[IO_WAITERS]),
+        ],
+    },
 ];
 
 const COMMITS: &str = "pg_stat_database.xact_commit";
@@ -42,6 +88,8 @@ impl Telemetry for PostgresTelemetry {
             lock_wait_s: Some(readings.mean(LOCK_WAITERS) * readings.duration_s),
             commits_per_group: None,
             semi_sync: None,
+            // Of the log alone: data files are synced by checkpoints.
+            fsyncs: readings.moved_of(&LOG_FSYNCS),
             // Timed checkpoints are too rare: one in minutes.
             background: None,
         }

@@ -5,8 +5,7 @@ use ratatui::style::Color;
 use ratatui::text::{Line, Span};
 
 use super::{Part, Shown};
-use crate::record::StorageSeries;
-use crate::report::bottleneck_name;
+use crate::record::{SeriesUnit, StorageSeries};
 use crate::report::format::{bytes, number, percent};
 use crate::watch::line::{Operation, operations, phase_words};
 use crate::watch::state::{CpuShares, State, StorageState, TrialState};
@@ -79,9 +78,9 @@ pub(super) fn below(shown: &Shown<'_>, width: usize) -> Vec<Part> {
             parts.push(Part { lines: wrapped(&format!("server: {counters}"), width, 3), rank: 6 });
         }
         if let Some(bottleneck) = &trial.bottleneck {
-            let kind = format!("bottleneck so far: {}", bottleneck_name(bottleneck.kind));
+            let kind = format!("bottleneck so far: {}", bottleneck.kind.name());
             parts.push(Part { lines: vec![Line::styled(cut(&kind, width), paint.bold())], rank: 2 });
-            parts.push(Part { lines: wrapped(&bottleneck.reason, width, 3), rank: 5 });
+            parts.push(Part { lines: wrapped(&bottleneck.sentences(), width, 4), rank: 5 });
         }
     }
     let result = state.standing.last_result.as_ref();
@@ -149,12 +148,15 @@ fn cpu_words(cpu: &CpuShares, cpu_count: u32) -> String {
 fn counters(trial: &TrialState) -> String {
     let counters = trial.series.server.iter().filter_map(|(name, values)| {
         let value = *values.last()?;
-        let (name, value) = match (name.strip_suffix("_bytes"), name.strip_suffix("_per_s")) {
-            (Some(name), _) => (name, bytes(value.max(0.0) as u64)),
-            (_, Some(name)) => (name, format!("{}/s", number(value))),
-            _ => (name.as_str(), number(value)),
+        let (name, unit) = SeriesUnit::split(name);
+        let value = match unit {
+            SeriesUnit::Bytes => bytes(value.max(0.0) as u64),
+            SeriesUnit::MegabytesPerSecond => format!("{} MB/s", number(value)),
+            SeriesUnit::PerSecond => format!("{}/s", number(value)),
+            SeriesUnit::Share => percent(value),
+            SeriesUnit::Cores | SeriesUnit::Milliseconds | SeriesUnit::Count => number(value),
         };
-        Some(format!("{} {value}", name.replace('_', " ")))
+        Some(format!("{name} {value}"))
     });
     counters.collect_vec().join(", ")
 }

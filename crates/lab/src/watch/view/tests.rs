@@ -7,6 +7,8 @@ use ratatui::buffer::Buffer;
 use spindle_base::dilation::Dilation;
 
 use super::*;
+use crate::watch::line::phase_words;
+use crate::watch::state::Phase;
 use crate::watch::tests::{NOW_MS, example};
 
 fn drawn(state: &State, now_ms: u64, paint: Paint, [width, height]: [u16; 2]) -> Buffer {
@@ -51,7 +53,7 @@ fn a_common_terminal() {
     server: checkpoint age 28.1 MiB, dirty pages 786, fsyncs 20.3/s
     bottleneck so far: read latency
     78 % of the terminals' time went into 4080 reads of 8.10 ms each from `hdd`; the
-    4 cores were 31 % busy.
+    4 cores were 31 % busy. Storage that reads at once can give at most 4.5 times.
     last: ssd/mariadb, trial 1: 4711 new-order transactions per minute, limited by
     CPU
     q leaves, and the run goes on
@@ -98,7 +100,8 @@ fn a_large_terminal() {
     4 cores: 31 % busy; server 18 %, clients 4.0 %, emulator 3.0 %, others 6.0 %
     server: checkpoint age 38.8 MiB, dirty pages 1,086, fsyncs 28.1/s
     bottleneck so far: read latency
-    78 % of the terminals' time went into 4080 reads of 8.10 ms each from `hdd`; the 4 cores were 31 % busy.
+    78 % of the terminals' time went into 4080 reads of 8.10 ms each from `hdd`; the 4 cores were 31 % busy. Storage that
+    reads at once can give at most 4.5 times.
     last: ssd/mariadb, trial 1: 4711 new-order transactions per minute, limited by CPU
     q leaves, and the run goes on
     ");
@@ -169,6 +172,13 @@ fn warming_up() -> State {
     (trial.cpu, trial.bottleneck) = (None, None);
     trial.series.server.clear();
     state
+}
+
+#[test]
+fn a_phase_that_may_end_earlier_says_so() {
+    let mut trial = warming_up().trial.unwrap();
+    trial.phase = Phase { name: "settle".to_owned(), is_bound: true, ..trial.phase };
+    assert_eq!(phase_words(&trial, NOW_MS), "settle, 8 s of at most 1 min in time dilated 4 times");
 }
 
 #[test]

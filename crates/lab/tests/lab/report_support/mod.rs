@@ -77,12 +77,22 @@ pub(crate) fn records(text: &str) -> Records {
 
 /// A records file; `edit` sees every trial before it is written.
 pub(crate) fn file(shapes: &[Shape], trial_count: u32, edit: impl Fn(&mut Trial, &Shape)) -> String {
+    file_of(shapes, trial_count, 60, edit)
+}
+
+/// As [`file`], with windows of so many seconds.
+pub(crate) fn file_of(
+    shapes: &[Shape],
+    trial_count: u32,
+    seconds: usize,
+    edit: impl Fn(&mut Trial, &Shape),
+) -> String {
     let mut lines = vec![Line::Header(header(shapes, trial_count))];
     for block in 1..=trial_count {
         // Trials of a block share the state of the machine.
         let machine = 1.0 + 0.02 * Random::new(u64::from(block) + 77).normal();
         for (index, shape) in shapes.iter().enumerate() {
-            let mut trial = trial(shape, block, machine, u64::from(block) * 100 + index as u64);
+            let mut trial = trial(shape, block, machine, u64::from(block) * 100 + index as u64, seconds);
             edit(&mut trial, shape);
             lines.push(Line::Trial(trial));
         }
@@ -160,7 +170,7 @@ fn header(shapes: &[Shape], trial_count: u32) -> Header {
     }
 }
 
-fn trial(shape: &Shape, block: u32, machine: f64, seed: u64) -> Trial {
+fn trial(shape: &Shape, block: u32, machine: f64, seed: u64, seconds: usize) -> Trial {
     Trial {
         cell: shape.name.to_owned(),
         trial: block,
@@ -182,16 +192,15 @@ fn trial(shape: &Shape, block: u32, machine: f64, seed: u64) -> Trial {
         started_at: format!("2000-01-01T00:{:02}:00Z", block % 60),
         phases_s: BTreeMap::from([("restore".to_owned(), 0.4), ("measure".to_owned(), 60.0)]),
         error: None,
-        measurement: Some(measurement(shape, machine, seed)),
+        measurement: Some(measurement(shape, machine, seed, seconds)),
         warnings: Vec::new(),
         pilot: Vec::new(),
     }
 }
 
-fn measurement(shape: &Shape, machine: f64, seed: u64) -> Measurement {
+fn measurement(shape: &Shape, machine: f64, seed: u64, seconds: usize) -> Measurement {
     let mut random = Random::new(seed);
     let per_minute = shape.per_minute * machine * (1.0 + 0.012 * random.normal());
-    let seconds = 60;
     let all_per_s = per_minute / 0.45 / 60.0;
     let mut noisy = |level: f64, spread: f64| -> Vec<f64> {
         let mut state = 0.0;
@@ -210,8 +219,7 @@ fn measurement(shape: &Shape, machine: f64, seed: u64) -> Measurement {
         p95_ms: noisy(median_ms * 2.6, 0.08),
         p99_ms: noisy(median_ms * 4.2, 0.12),
         cpu_busy: noisy(shape.cpu, 0.015).iter().map(|busy| busy.min(1.0)).collect(),
-        machine: BTreeMap::new(),
-        server: BTreeMap::new(),
+        ..Series::default()
     };
     let storage_series = StorageSeries {
         read_iops: noisy(all_per_s * reads, 0.06),
@@ -224,7 +232,9 @@ fn measurement(shape: &Shape, machine: f64, seed: u64) -> Measurement {
         write_latency_ms: noisy(shape.read_ms * 0.7, 0.1),
         flush_latency_ms: noisy(shape.flush_ms, 0.1),
     };
-    series.server.insert("dirty_pages".to_owned(), noisy(3000.0, 0.1));
+    let dirty_pages = noisy(3000.0, 0.1);
+    counters(&mut series, shape, seconds, seed);
+    series.server.insert("dirty_pages".to_owned(), dirty_pages);
     let kinds = [
         ("new-order", 0.45, 1.0),
         ("payment", 0.43, 0.6),
@@ -233,7 +243,7 @@ fn measurement(shape: &Shape, machine: f64, seed: u64) -> Measurement {
         ("stock-level", 0.04, 0.9),
     ];
     let total = all_per_s * seconds as f64;
-    let mut all = Histogram::<u64>::new(3).expect("three digits");
+    let mut all = spindle_base::histogram::new();
     let transactions = kinds
         .iter()
         .map(|(name, share, factor)| {
@@ -296,6 +306,7 @@ fn measurement(shape: &Shape, machine: f64, seed: u64) -> Measurement {
             server_s: shape.cpu * 80.0,
             client_s: shape.cpu * 12.0,
             emulator_s: shape.cpu * 20.0,
+            sampling_s: None,
         },
         per_transaction: PerTransaction {
             reads,
@@ -305,6 +316,7 @@ fn measurement(shape: &Shape, machine: f64, seed: u64) -> Measurement {
             flushes: 0.9,
             server_cpu_us: 3100.0,
             client_cpu_us: 131.0,
+            fsyncs: Some(1.12),
         },
         bottleneck: Bottleneck {
             kind: shape.bottleneck,
@@ -321,6 +333,8 @@ fn measurement(shape: &Shape, machine: f64, seed: u64) -> Measurement {
                 commit * 100.0,
                 shape.cpu * 100.0
             ),
+            next: None,
+            evidence: None,
         },
         server_counters: BTreeMap::from([("Innodb_buffer_pool_reads".to_owned(), total * reads)]),
         verification: (1..=12)
@@ -333,8 +347,44 @@ fn measurement(shape: &Shape, machine: f64, seed: u64) -> Measurement {
     }
 }
 
+/// The series that a record keeps by name, and their charts.
+fn counters(series: &mut Series, shape: &Shape, seconds: usize, seed: u64) {
+    let mut random = Random::new(!seed);
+    let mut noisy = |level: f64, spread: f64| -> Vec<f64> {
+        (0..seconds).map(|_| (level * (1.0 + spread * random.normal())).max(0.0)).collect()
+    };
+    let charts = [
+        ("Checkpoint age and log capacity", vec![("checkpoint_age_bytes", 4e7), ("log_capacity_bytes", 8e7)]),
+        ("History list length", vec![("history_list", 400.0)]),
+        ("Pages in the buffer pool", vec![("dirty_pages", 3000.0), ("old_pages", 2000.0)]),
+        ("Pages flushed", vec![("pages_written_per_s", 900.0)]),
+        ("Buffer pool hit rate", vec![("buffer_pool_hit_share", 0.97)]),
+        ("Pages read in the foreground", vec![("buffer_pool_reads_per_s", 2300.0)]),
+        ("Fsyncs", vec![("fsyncs_per_s", 130.0)]),
+        ("Waits for space in the log buffer", vec![("log_waits_per_s", 0.0)]),
+        ("Waits for row locks", vec![("row_lock_waits_per_s", 9.0)]),
+    ];
+    for (title, lines) in charts {
+        let names = lines.iter().map(|(name, _)| (*name).to_owned()).collect();
+        series.charts.push(ChartHead { title: title.to_owned(), lines: names });
+        for (name, level) in lines {
+            let values = noisy(level, 0.02).into_iter();
+            let most = if name.ends_with("_share") { 1.0 } else { f64::INFINITY };
+            series.server.insert(name.to_owned(), values.map(|value| value.min(most)).collect());
+        }
+    }
+    for chart in spindle_lab::observe::machine::CHARTS {
+        let names: Vec<String> = chart.lines.iter().map(|line| line.name.to_owned()).collect();
+        for name in &names {
+            let level = if name.ends_with("_bytes") { 2e9 } else { shape.cpu * 0.4 };
+            series.machine.insert(name.clone(), noisy(level, 0.1));
+        }
+        series.charts.push(ChartHead { title: chart.title.to_owned(), lines: names });
+    }
+}
+
 fn histogram(random: &mut Random, count: u64, median_ms: f64) -> Histogram<u64> {
-    let mut histogram = Histogram::<u64>::new(3).expect("three digits");
+    let mut histogram = spindle_base::histogram::new();
     for _ in 0..count.min(4000) {
         let value_us = median_ms * 1000.0 * (0.55 * random.normal()).exp();
         histogram.record_n(value_us.max(1.0) as u64, count.div_ceil(4000)).expect("in range");

@@ -5,6 +5,7 @@ use crate::declare;
 use crate::device::Built;
 use crate::devices::{DeviceParameters, MEBIBYTE, PEBIBYTE, RATE_LIMIT, WriteCache};
 use crate::parameter::{Invalid, Kind, Step, at_least, choices, format_size_bytes, optional_group, within};
+use crate::rates::{Rate, Rates};
 use crate::request::SECTOR_BYTES;
 use crate::time::SECOND;
 
@@ -109,6 +110,11 @@ impl DeviceParameters for DiskParameters {
 
     fn capacity_bytes(&self) -> Option<u64> {
         Some(self.capacity_bytes)
+    }
+
+    /// That of the outermost track.
+    fn rates(&self) -> Rates {
+        Rates { total: Rate::bytes(self.outer_bytes_per_s), ..Rates::default() }
     }
 
     fn write_cache(&self) -> WriteCache {

@@ -7,6 +7,7 @@ use crate::devices::{DeviceParameters, MEBIBYTE, PEBIBYTE, RATE_LIMIT, WriteCach
 use crate::parameter::{
     Invalid, Kind, Step, at_least, at_most, choices, format_size_bytes, optional_group, within,
 };
+use crate::rates::{Rate, Rates};
 use crate::request::SECTOR_BYTES;
 use crate::time::SECOND;
 
@@ -108,6 +109,23 @@ impl DeviceParameters for FlashParameters {
 
     fn capacity_bytes(&self) -> Option<u64> {
         Some(self.capacity_bytes)
+    }
+
+    /// Those of the link, and of all dies as they program without garbage collection. A cache of SLC programs
+    /// faster.
+    fn rates(&self) -> Rates {
+        let dies = u128::from(self.channel_count * self.dies_per_channel);
+        let programs = (dies * u128::from(self.program_bytes()) * u128::from(SECOND))
+            .checked_div(u128::from(self.page_program_ns))
+            .filter(|_| self.slc.is_none());
+        let write = programs.map_or(self.link_bytes_per_s, |programs| {
+            self.link_bytes_per_s.min(u64::try_from(programs).unwrap_or(u64::MAX))
+        });
+        Rates {
+            read: Rate::bytes(self.link_bytes_per_s),
+            write: Rate::bytes(write),
+            total: Rate { bytes_per_s: None, iops: SECOND.checked_div(self.command_interval_ns) },
+        }
     }
 
     fn write_cache(&self) -> WriteCache {

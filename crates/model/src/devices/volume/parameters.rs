@@ -5,6 +5,7 @@ use crate::declare;
 use crate::device::Built;
 use crate::devices::DeviceParameters;
 use crate::parameter::{Invalid, Kind, at_least};
+use crate::rates::{Rate, Rates};
 use crate::request::SECTOR_BYTES;
 use crate::time::SECOND;
 
@@ -105,6 +106,16 @@ impl DeviceParameters for VolumeParameters {
 
     fn capacity_bytes(&self) -> Option<u64> {
         Some(self.capacity_bytes)
+    }
+
+    /// Those of a burst, where the volume has bursts.
+    fn rates(&self) -> Rates {
+        let highest = |baseline: u64, burst: u64, credits: u64| {
+            Some(if credits > 0 { baseline.max(burst) } else { baseline })
+        };
+        let bytes_per_s = highest(self.bytes_per_s, self.burst_bytes_per_s, self.burst_credit_bytes);
+        let iops = highest(self.baseline_iops(), self.burst_iops, self.burst_credits);
+        Rates { total: Rate { bytes_per_s, iops }, ..Rates::default() }
     }
 
     fn build(&self, size_bytes: u64, seed: u64) -> Built {

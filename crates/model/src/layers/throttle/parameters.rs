@@ -5,6 +5,7 @@ use crate::declare;
 use crate::device::{Built, Device};
 use crate::layers::{LayerParameters, RATE_LIMIT, Told, take};
 use crate::parameter::format_size_bytes;
+use crate::rates::{Rate, Rates};
 use crate::time::SECOND;
 
 declare! {
@@ -30,7 +31,17 @@ declare! {
     }
 }
 
+impl From<Limit> for Rate {
+    fn from(limit: Limit) -> Rate {
+        Rate { bytes_per_s: limit.bytes_per_s, iops: limit.iops }
+    }
+}
+
 impl LayerParameters for ThrottleParameters {
+    fn rates(&self) -> Option<Rates> {
+        Some(Rates { read: self.read.into(), write: self.write.into(), total: self.total.into() })
+    }
+
     fn idle_hint(&self) -> Option<&'static str> {
         let limits = [self.read, self.write, self.total];
         let hint = "limits nothing: give `iops`, `rate`, or one of them for reads or writes";

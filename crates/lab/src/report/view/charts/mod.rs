@@ -2,6 +2,12 @@
 
 use serde::Serialize;
 
+mod details;
+mod over_time;
+
+use self::details::{Details, details};
+pub(crate) use self::over_time::rounded;
+use self::over_time::{Points, Reduction};
 use super::cell::measured;
 use super::matrix::PointView;
 use super::{CellView, StorageView, SweepView};
@@ -50,22 +56,26 @@ struct CellCharts {
     curve: Vec<(f64, f64)>,
     shares: Option<std::collections::BTreeMap<String, f64>>,
     cpu: Option<f64>,
+    /// From point to point of every line over time.
+    step_s: f64,
     trials: Vec<TrialCharts>,
     /// In the order of the cell's view.
     storages: Vec<StorageCharts>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    details: Option<Details>,
 }
 
 #[derive(Debug, Clone, Serialize)]
 struct StorageCharts {
     name: String,
     /// One list per panel of the storage view: means over the trials for each second.
-    panels: Vec<Vec<Option<f64>>>,
+    panels: Vec<Points>,
 }
 
 #[derive(Debug, Clone, Serialize)]
 struct TrialCharts {
     trial: u32,
-    per_s: Vec<f64>,
+    per_s: Points,
 }
 
 /// Title and series of a panel, and whether a zero means no value.
@@ -88,7 +98,7 @@ impl Charts {
         let storages = || self.cells.iter().flat_map(|cell| &cell.storages);
         let has_value = |index: usize| {
             let mut panels = storages().filter_map(|storage| storage.panels.get(index));
-            panels.any(|seconds| seconds.iter().any(Option::is_some))
+            panels.any(|points| points.0.iter().any(Option::is_some))
         };
         let titles = PANELS.into_iter().map(|(title, ..)| title).chain(["Processor cores busy"]);
         titles.enumerate().filter(|(index, _)| has_value(*index)).collect()
@@ -106,6 +116,8 @@ impl Charts {
             let measurements: Vec<&Measurement> =
                 trials.iter().map(|(_, measurement)| *measurement).collect();
             let throughput = cell.throughput.as_ref();
+            let per_s = || measurements.iter().map(|measurement| &measurement.series.transactions_per_s);
+            let reduction = Reduction::of_window(per_s().map(Vec::len).max().unwrap_or_default());
             CellCharts {
                 name: cell.title.clone(),
                 values: cell.trials.iter().map(|trial| rounded(trial.value)).collect(),
@@ -118,14 +130,17 @@ impl Charts {
                 }),
                 shares: cell.bottleneck.as_ref().map(|bottleneck| bottleneck.shares.clone()),
                 cpu: cell.bottleneck.as_ref().map(|bottleneck| bottleneck.cpu),
+                step_s: reduction.step_s(),
                 trials: trials
                     .iter()
-                    .map(|(trial, measurement)| TrialCharts {
+                    .zip(per_s())
+                    .map(|((trial, _), per_s)| TrialCharts {
                         trial: trial.trial,
-                        per_s: measurement.series.transactions_per_s.iter().copied().map(rounded).collect(),
+                        per_s: reduction.points(&per_s.iter().copied().map(Some).collect::<Vec<_>>()),
                     })
                     .collect(),
-                storages: storages(cell, &measurements),
+                storages: storages(cell, &measurements, reduction),
+                details: details(cell, &trials, reduction),
             }
         });
         let sweeps = sweeps.iter().map(sweep_chart).collect();
@@ -154,16 +169,18 @@ fn swept_point(point: &PointView) -> SweptPoint {
     }
 }
 
-fn storages(cell: &CellView, measurements: &[&Measurement]) -> Vec<StorageCharts> {
-    let cpu = || panel(measurements.iter().map(|measurement| &measurement.series.cpu_busy), false);
+fn storages(cell: &CellView, measurements: &[&Measurement], reduction: Reduction) -> Vec<StorageCharts> {
+    let cpu = || measurements.iter().map(|measurement| &measurement.series.cpu_busy);
+    let cpu = || reduction.points(&panel(cpu(), false));
     let charts = |(index, storage): (usize, &StorageView)| {
         let series: Vec<&StorageSeries> =
             measurements.iter().filter_map(|measurement| storage.place.series(measurement)).collect();
-        let storage_panel =
-            |(_, select, gaps): Panel| panel(series.iter().map(|series| select(series)), gaps);
+        let storage_panel = |(_, select, gaps): Panel| {
+            reduction.points(&panel(series.iter().map(|series| select(series)), gaps))
+        };
         let mut panels = PANELS.map(storage_panel).to_vec();
         // The cores belong to the machine, so they are shown once.
-        panels.push(if index == 0 { cpu() } else { Vec::new() });
+        panels.push(if index == 0 { cpu() } else { Points::default() });
         StorageCharts { name: storage.name.clone(), panels }
     };
     cell.storages.iter().enumerate().map(charts).collect()
@@ -178,17 +195,7 @@ fn panel<'a>(series: impl Iterator<Item = &'a Vec<f64>> + Clone, zero_is_none: b
             .filter_map(|values| values.get(index).copied())
             .filter(|value| value.is_finite() && !(zero_is_none && *value == 0.0))
             .collect();
-        spindle_stats::mean(&values).map(rounded)
+        spindle_stats::mean(&values)
     };
     (0..length).map(second).collect()
-}
-
-/// Four significant digits: enough for any screen, and half the size of the page.
-pub(crate) fn rounded(value: f64) -> f64 {
-    if value == 0.0 || !value.is_finite() {
-        return 0.0;
-    }
-    let decimals = (3.0 - value.abs().log10().floor()).clamp(0.0, 9.0);
-    let scale = 10_f64.powf(decimals);
-    (value * scale).round() / scale
 }

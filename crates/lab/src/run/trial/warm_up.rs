@@ -1,0 +1,44 @@
+//! From a client that runs to a load that can be measured.
+
+use anyhow::Result;
+
+use super::Attempt;
+use crate::record::{Settling, StartState};
+use crate::run::client::ClientProcess;
+use crate::scenario::Settle;
+use crate::server::Running;
+
+impl Attempt<'_, '_> {
+    /// Returns once the timing is on and the load is the one to be measured, or the time to wait for that is
+    /// over.
+    pub(super) fn warm_up(
+        &mut self,
+        client: &mut ClientProcess,
+        running: &mut dyn Running,
+    ) -> Result<Option<Settling>> {
+        let run = &self.laboratory.scenario.run;
+        self.phases.enter("warm-up")?;
+        let is_fast = run.start == StartState::WarmFast;
+        self.set_timing(!is_fast)?;
+        self.phases.watch(client, run.warm_up)?;
+        self.phases.enter("settle")?;
+        if is_fast {
+            // What a fast disk let the server write to the page cache does not come back as the load of a
+            // slow one.
+            self.mounts.write_back()?;
+            self.replicas.write_back()?;
+        }
+        self.set_timing(true)?;
+        match run.settle {
+            Settle::For(duration) => self.phases.watch(client, duration).map(|()| None),
+            Settle::UntilSteady { until_steady_at_most } => {
+                self.phases.explain(&run.settle.words());
+                let layout = self.laboratory.layout();
+                let (mounts, replicas) = (&mut self.mounts, &mut self.replicas);
+                let settling =
+                    self.phases.settle(client, until_steady_at_most, layout, mounts, replicas, running);
+                settling.map(Some)
+            }
+        }
+    }
+}
