@@ -234,7 +234,7 @@ fn a_comparison_is_a_table_for_documents_and_programs() {
 ");
     insta::assert_snapshot!(comparisons.lay_out(Format::Csv).expect("a table"), @r#"
 baseline_file,baseline,baseline_label,baseline_trials,baseline_mean,candidate_file,candidate,candidate_label,candidate_trials,candidate_mean,metric,ratio,interval_low,interval_high,confidence,verdict,reason,bound,within,more_trials,method,notes
-run.jsonl,x25-m,x25-m,3,9333.829059085447,run.jsonl,iodrive,iodrive,3,14256.398580525105,new-order transactions per minute,1.5276074036402099,1.469260318035125,1.588271561554959,0.95,better,"the whole interval lies above 1; the cores limited the iodrive (97 % busy in 3 of 3 trials), so the true difference may be larger",at least,0.05,,paired by block,"iodrive has warnings: CPU saturated, late; `spindle report run.jsonl --format text` explains them"
+run.jsonl,x25-m,x25-m,3,9333.82905908545,run.jsonl,iodrive,iodrive,3,14256.398580525107,new-order transactions per minute,1.5276074036402096,1.4692603180351247,1.5882715615549585,0.95,better,"the whole interval lies above 1; the cores limited the iodrive (97 % busy in 3 of 3 trials), so the true difference may be larger",at least,0.05,,paired by block,"iodrive has warnings: CPU saturated, late; `spindle report run.jsonl --format text` explains them"
 "#);
 }
 
