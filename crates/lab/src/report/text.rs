@@ -144,7 +144,8 @@ fn row(view: &View, cell: &CellView) -> [String; 8] {
 }
 
 fn costs(view: &View) -> Option<Vec<String>> {
-    let rows = super::view::costs::rows(view)?;
+    let mut rows = super::view::costs::rows(view)?;
+    rows.iter_mut().for_each(|row| row[0] = one_line(&row[0]));
     let longest = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let mut widths: Vec<usize> = (0..rows[0].len()).map(longest).collect();
     widths[0] = widths[0].min(WIDTH - widths[1..].iter().map(|width| width + 1).sum::<usize>());
