@@ -75,10 +75,18 @@ pub fn while_cores_are_busy<T>(work: impl FnOnce() -> T) -> T {
                 }
             });
         }
-        let result = work();
-        stop.store(true, Ordering::Relaxed);
-        result
+        // A panic of the work ends the threads as well, because the scope waits for them.
+        let _stop = StopAtEnd(&stop);
+        work()
     })
+}
+
+struct StopAtEnd<'a>(&'a AtomicBool);
+
+impl Drop for StopAtEnd<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 /// The median of the batches, at most [`DISTURBED`] times the fastest. The bound applies when the host
