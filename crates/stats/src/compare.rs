@@ -5,7 +5,9 @@
 //! other and share the machine's state, so they are compared pair by pair. If a trial is missing, the pairing
 //! is lost and Welch's interval is used.
 
-use crate::{looks::Rule, mean, student::student_t_quantile, variance};
+use crate::equivalence::Aim;
+use crate::looks::{Rule, sameness_factor};
+use crate::{mean, student::student_t_quantile, variance};
 
 /// A closed interval: both ends belong to it.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -53,6 +55,8 @@ pub struct Comparison {
     pub ratio: f64,
     /// `None` when there are too few trials to estimate the spread.
     pub interval: Option<Interval>,
+    /// How much wider the interval is where it is to show that two cells are the same; at least 1.
+    pub sameness_factor: f64,
     pub verdict: Verdict,
     pub method: Method,
 }
@@ -81,19 +85,21 @@ pub fn compare(baseline: &[Sample], candidate: &[Sample], confidence: f64) -> Op
         None => Some(Comparison {
             ratio: (mean(&candidate)? - mean(&baseline)?).exp(),
             interval: None,
+            sameness_factor: 1.0,
             verdict: Verdict::NotTested,
             method: Method::RatioOnly,
         }),
     }
 }
 
-/// Further trials of each cell until the interval of their ratio has this half-width, as a share of the ratio,
-/// predicted from the spread so far. Trials that are not paired are predicted with the degrees of freedom of
+/// Further trials of each cell until the interval of their ratio reaches the aim with this half-width, as a share of
+/// the ratio, predicted from the spread so far. Trials that are not paired are predicted with the degrees of freedom of
 /// pairs, which is the careful side. `None` without a spread, or if no number of trials that is tried suffices.
 pub fn more_trials(
     baseline: &[Sample],
     candidate: &[Sample],
     confidence: f64,
+    aim: Aim,
     half_width: f64,
 ) -> Option<u32> {
     let rule = Rule { fewest_pairs: 2, confidence };
@@ -104,7 +110,7 @@ pub fn more_trials(
             (baseline.len().min(candidate.len()), spread)
         }
     };
-    let needed = rule.pairs_for(spread, half_width.ln_1p())?;
+    let needed = rule.pairs_to(aim, spread, half_width.ln_1p())?;
     Some(needed.saturating_sub(u32::try_from(fewest).ok()?).max(1))
 }
 
@@ -118,6 +124,7 @@ pub fn mean_interval(values: &[f64], confidence: f64) -> Option<Interval> {
 struct Estimate {
     centre: f64,
     half_width: f64,
+    sameness_factor: f64,
 }
 
 fn comparison(estimate: Estimate, method: Method) -> Comparison {
@@ -130,7 +137,8 @@ fn comparison(estimate: Estimate, method: Method) -> Comparison {
     } else {
         Verdict::NoDifferenceShown
     };
-    Comparison { ratio: estimate.centre.exp(), interval: Some(Interval { low, high }), verdict, method }
+    let (ratio, sameness_factor) = (estimate.centre.exp(), estimate.sameness_factor);
+    Comparison { ratio, interval: Some(Interval { low, high }), sameness_factor, verdict, method }
 }
 
 fn logarithms(samples: &[Sample]) -> Vec<f64> {
@@ -165,7 +173,8 @@ fn paired_estimate(values: &[f64], confidence: f64) -> Option<Estimate> {
     let count = values.len() as f64;
     let standard_error = (variance(values)? / count).sqrt();
     let t = student_t_quantile(0.5 + confidence / 2.0, count - 1.0);
-    Some(Estimate { centre: mean(values)?, half_width: t * standard_error })
+    let sameness_factor = sameness_factor(confidence, count - 1.0);
+    Some(Estimate { centre: mean(values)?, half_width: t * standard_error, sameness_factor })
 }
 
 /// Welch, Biometrika 34 (1947), with the degrees of freedom of Satterthwaite, Biometrics Bulletin 2 (1946).
@@ -174,11 +183,12 @@ fn welch_estimate(baseline: &[f64], candidate: &[f64], confidence: f64) -> Optio
     let (m, n) = (baseline.len() as f64, candidate.len() as f64);
     let (u, v) = (variance(baseline)? / m, variance(candidate)? / n);
     if u + v == 0.0 {
-        return Some(Estimate { centre, half_width: 0.0 });
+        return Some(Estimate { centre, half_width: 0.0, sameness_factor: 1.0 });
     }
     let degrees_of_freedom = (u + v).powi(2) / (u * u / (m - 1.0) + v * v / (n - 1.0));
     let t = student_t_quantile(0.5 + confidence / 2.0, degrees_of_freedom);
-    Some(Estimate { centre, half_width: t * (u + v).sqrt() })
+    let sameness_factor = sameness_factor(confidence, degrees_of_freedom);
+    Some(Estimate { centre, half_width: t * (u + v).sqrt(), sameness_factor })
 }
 
 #[cfg(test)]

@@ -145,11 +145,15 @@ fn the_predicted_trials_make_the_interval_as_narrow_as_asked() {
     // Log ratios of -0.1, 0 and 0.1: a spread of 0.1.
     let (baseline, candidate) = (samples(&[100.0; 3]), samples(&[90.483_74, 100.0, 110.517_09]));
     for half_width in [0.05, 0.1] {
-        let more = more_trials(&baseline, &candidate, CONFIDENCE, half_width).expect("a spread");
+        let more =
+            more_trials(&baseline, &candidate, CONFIDENCE, Aim::Difference, half_width).expect("a spread");
         let width =
             |count: u32| student_t_quantile(0.975, f64::from(count - 1)) * 0.1 / f64::from(count).sqrt();
         assert!(width(3 + more) <= half_width.ln_1p() && width(2 + more) > half_width.ln_1p(), "{more}");
     }
-    assert_eq!(more_trials(&samples(&[1.0]), &samples(&[2.0]), CONFIDENCE, 0.05), None);
-    assert!(more_trials(&baseline, &samples(&[90.0, 100.0]), CONFIDENCE, 0.05).is_some(), "not paired");
+    assert_eq!(more_trials(&samples(&[1.0]), &samples(&[2.0]), CONFIDENCE, Aim::Difference, 0.05), None);
+    assert!(
+        more_trials(&baseline, &samples(&[90.0, 100.0]), CONFIDENCE, Aim::Difference, 0.05).is_some(),
+        "not paired"
+    );
 }

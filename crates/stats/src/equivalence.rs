@@ -5,7 +5,8 @@
 //! assessing the equivalence of average bioavailability", Journal of Pharmacokinetics and Biopharmaceutics 15
 //! (1987). An interval of confidence 1 - 2 a makes two one-sided tests of level a, so a 95 % interval makes
 //! two tests of 2.5 %. One interval decides all cases, and no case contradicts the interval that a report
-//! prints.
+//! prints. Of few trials it is widened before it shows sameness, so that a difference of twice the margin is
+//! practically never called the same: see [`crate::looks`].
 //!
 //! A missing difference is no sameness: an interval from 0.7 to 1.4 contains 1 and says nothing.
 
@@ -48,31 +49,65 @@ impl Answer {
     }
 }
 
+/// What further trials would show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Aim {
+    /// The interval leaves 1.
+    Difference,
+    /// The interval, widened as few trials need it, fits into the margin.
+    Sameness,
+}
+
+/// An interval of a ratio, as an answer needs it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Known {
+    pub interval: Interval,
+    /// At least 1: how much wider the interval is, on the log scale, where it is to show sameness.
+    pub sameness_factor: f64,
+}
+
+impl Known {
+    fn lies_within(self, margin: f64) -> bool {
+        self.interval.lies_within(margin) && self.interval.widened(self.sameness_factor).lies_within(margin)
+    }
+}
+
+impl Interval {
+    /// Whether no ratio in it is further from 1 than the margin, a share: 0.01 is from 1 / 1.01 to 1.01.
+    pub fn lies_within(&self, margin: f64) -> bool {
+        1.0 / (1.0 + margin) <= self.low && self.high <= 1.0 + margin
+    }
+
+    /// The interval around the same centre on the log scale that is wider by a factor.
+    fn widened(&self, factor: f64) -> Interval {
+        let (low, high) = (self.low.ln(), self.high.ln());
+        let (centre, half_width) = (f64::midpoint(low, high), factor * (high - low) / 2.0);
+        Interval { low: (centre - half_width).exp(), high: (centre + half_width).exp() }
+    }
+}
+
 /// The answer of an interval of the ratio candidate / baseline. Without a margin nothing is the same.
-/// `more_trials` predicts how many further trials of each cell an interval of a half-width takes, in shares
-/// of the ratio.
+/// `more_trials` predicts how many further trials of each cell reach an aim with an interval of this half-width,
+/// a share of the ratio.
 ///
 /// # Panics
 /// If the margin is not positive.
 pub fn answer(
-    interval: Option<Interval>,
+    known: Option<Known>,
     margin: Option<f64>,
-    more_trials: impl FnOnce(f64) -> Option<u32>,
+    more_trials: impl FnOnce(Aim, f64) -> Option<u32>,
 ) -> Answer {
     assert!(margin.is_none_or(|margin| margin > 0.0), "a margin is positive, not {margin:?}");
-    let Some(interval) = interval else {
+    let Some(known) = known else {
         return Answer::NotKnown { half_width: None, more_trials: None };
     };
+    let interval = known.interval;
     match margin {
-        Some(within) if 1.0 / (1.0 + within) <= interval.low && interval.high <= 1.0 + within => {
-            Answer::Same { within }
-        }
+        Some(within) if known.lies_within(within) => Answer::Same { within },
+        Some(within) if interval.lies_within(within) => not_known(interval, margin, more_trials),
         _ if interval.low > 1.0 => Answer::Better,
         _ if interval.high < 1.0 => Answer::Worse,
-        _ => {
-            let half_width = deciding_half_width(interval, margin);
-            Answer::NotKnown { half_width, more_trials: half_width.and_then(more_trials) }
-        }
+        _ => not_known(interval, margin, more_trials),
     }
 }
 
@@ -88,23 +123,34 @@ pub fn is_not_worse(interval: Interval, margin: f64) -> Option<bool> {
     }
 }
 
-/// The half-width, as a share of the ratio, at which an interval around the same centre gives an answer: it
-/// either leaves 1, or fits into the margin, whichever is the wider.
-fn deciding_half_width(interval: Interval, margin: Option<f64>) -> Option<f64> {
+/// An interval around the same centre gives an answer when it either leaves 1, or fits into the margin: what the wider
+/// one takes. One that lies within the margin already is too narrow to leave it.
+fn not_known(
+    interval: Interval,
+    margin: Option<f64>,
+    more_trials: impl FnOnce(Aim, f64) -> Option<u32>,
+) -> Answer {
     let distance = f64::midpoint(interval.low.ln(), interval.high.ln()).abs();
     let room = margin.map_or(0.0, |margin| margin.ln_1p() - distance);
-    let half_width = distance.max(room).exp_m1();
-    (half_width > 1e-9 && half_width.is_finite()).then_some(half_width)
+    let fits = margin.is_some_and(|margin| interval.lies_within(margin));
+    let (aim, half_width) =
+        if fits || room > distance { (Aim::Sameness, room) } else { (Aim::Difference, distance) };
+    let half_width = Some(half_width.exp_m1()).filter(|width| *width > 1e-9 && width.is_finite());
+    Answer::NotKnown { half_width, more_trials: half_width.and_then(|width| more_trials(aim, width)) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn known(low: f64, high: f64, sameness_factor: f64) -> Option<Known> {
+        Some(Known { interval: Interval { low, high }, sameness_factor })
+    }
+
     fn check(low: f64, high: f64, margin: Option<f64>, expected: Answer) {
         // A prediction that shows what it was asked for, in thousandths.
-        let asked = |half_width: f64| Some((half_width * 1000.0).round() as u32);
-        let mut actual = answer(Some(Interval { low, high }), margin, asked);
+        let asked = |_, half_width: f64| Some((half_width * 1000.0).round() as u32);
+        let mut actual = answer(known(low, high, 1.0), margin, asked);
         if let Answer::NotKnown { half_width: Some(half_width), .. } = &mut actual {
             *half_width = (*half_width * 1e6).round() / 1e6;
         }
@@ -153,9 +199,31 @@ mod tests {
     #[test]
     fn without_an_interval_or_a_reachable_width_nothing_is_predicted() {
         let nothing = Answer::NotKnown { half_width: None, more_trials: None };
-        assert_eq!(answer(None, Some(0.05), |_| Some(1)), nothing);
+        assert_eq!(answer(None, Some(0.05), |_, _| Some(1)), nothing);
         check(0.5, 2.0, None, nothing);
         check(0.0, f64::INFINITY, None, nothing);
+    }
+
+    #[test]
+    fn few_trials_show_sameness_only_by_their_widened_interval() {
+        let answer_of = |low, high, factor| {
+            let aims = |aim, half_width: f64| {
+                assert_eq!(aim, Aim::Sameness);
+                Some((half_width * 1000.0).round() as u32)
+            };
+            answer(known(low, high, factor), Some(0.05), aims)
+        };
+        assert_eq!(answer_of(0.99, 1.02, 2.0), Answer::Same { within: 0.05 });
+        // Neither the same nor better, although the interval lies within the margin and above 1.
+        for (low, high) in [(0.99, 1.02), (1.01, 1.04)] {
+            let Answer::NotKnown { half_width: Some(half_width), more_trials } = answer_of(low, high, 5.0)
+            else {
+                panic!("{low} to {high} has an answer");
+            };
+            assert_eq!(more_trials, Some((half_width * 1000.0).round() as u32));
+        }
+        // A difference needs no widened interval.
+        assert_eq!(answer(known(1.01, 1.3, 5.0), Some(0.05), |_, _| None), Answer::Better);
     }
 
     #[test]

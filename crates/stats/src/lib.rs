@@ -39,7 +39,7 @@ pub use curve::{Crossing, Knee, Peak, RatioAt, crossings, knee, peak};
 pub use demerit::{Demerit, QuantileFunction, demerit, demerit_within};
 pub use describe::{error_of_count, fewest_for_quantile, mean, quantile, standard_deviation, variance};
 pub use drift::{Drift, drift};
-pub use equivalence::{Answer, answer, is_not_worse};
+pub use equivalence::{Aim, Answer, Known, answer, is_not_worse};
 pub use precision::{Goal, Standing, State, standing};
 pub use settling::{has_settled, trend};
 pub use steady::{Truncation, mser5, snia_steady_from, steady_from};

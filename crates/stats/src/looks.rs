@@ -19,6 +19,7 @@
 //!
 //! All values are logarithms of ratios; a spread is the standard deviation of the log ratios of pairs.
 
+use crate::equivalence::Aim;
 use crate::student::student_t_quantile;
 
 /// Pairs of trials before the first look.
@@ -39,6 +40,20 @@ pub const SEQUENCE_CONFIDENCE: f64 = 0.98;
 /// how many pairs the sequence is narrowest relative to Student's interval; 10 is good for 5 to 20.
 const SEQUENCE_EFFECT_VARIANCE: f64 = 10.0;
 
+/// One look calls two cells that differ by twice the margin the same with at most this probability.
+const FALSE_SAMENESS: f64 = 1e-4;
+
+/// The factor, at least 1, by which an interval of this confidence is widened on the log scale before it shows that
+/// two cells are the same. From about 20 pairs on it is 1.
+///
+/// An interval of half-width h = t s lies within a margin m only if its centre is at most m - h away from 1. If the
+/// truth is 2 m away, the centre then missed it by m + h or more, which is at least 2 t standard errors. Few trials
+/// agree by chance too often for that: five pairs at 97 % do so in 0.14 % of all looks.
+pub(crate) fn sameness_factor(confidence: f64, degrees_of_freedom: f64) -> f64 {
+    let t = student_t_quantile(0.5 + confidence / 2.0, degrees_of_freedom);
+    (student_t_quantile(1.0 - FALSE_SAMENESS, degrees_of_freedom) / (2.0 * t)).max(1.0)
+}
+
 /// When and how wide a rule looks.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Rule {
@@ -56,12 +71,29 @@ impl Rule {
         Some(t * spread / f64::from(pair_count).sqrt())
     }
 
+    /// [`sameness_factor`] of the interval of so many pairs; 1 without an interval.
+    pub(crate) fn sameness_factor(&self, pair_count: u32) -> f64 {
+        let degrees_of_freedom = pair_count.checked_sub(1).filter(|degrees| *degrees > 0);
+        degrees_of_freedom.map_or(1.0, |degrees| sameness_factor(self.confidence, f64::from(degrees)))
+    }
+
     /// The fewest pairs whose interval is at most this wide to either side. `None` if it takes more than
     /// [`MOST_PAIRS`].
     pub(crate) fn pairs_for(&self, spread: f64, half_width: f64) -> Option<u32> {
         fewest(self.fewest_pairs, |count| {
             self.half_width(count, spread).is_some_and(|width| width <= half_width)
         })
+    }
+
+    /// The fewest pairs that answer with this half-width, on the log scale.
+    pub(crate) fn pairs_to(&self, aim: Aim, spread: f64, half_width: f64) -> Option<u32> {
+        match aim {
+            Aim::Difference => self.pairs_for(spread, half_width),
+            Aim::Sameness => fewest(self.fewest_pairs, |count| {
+                let width = self.half_width(count, spread).map(|width| width * self.sameness_factor(count));
+                width.is_some_and(|width| width <= half_width)
+            }),
+        }
     }
 }
 

@@ -71,7 +71,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::equivalence::{Answer, answer};
+use crate::equivalence::{Aim, Answer, Known, answer};
 use crate::looks::{RULE, Rule, pairs_for_sequence, sequence};
 use crate::{Interval, Sample, mean, standard_deviation};
 
@@ -118,6 +118,8 @@ pub struct Standing {
     pub interval: Option<Interval>,
     /// Half-width of the interval, as a share of the ratio.
     pub half_width: Option<f64>,
+    /// How much wider the interval is where it is to show that two cells are the same; at least 1.
+    pub sameness_factor: f64,
     /// Further pairs until it is finished, predicted from the spread so far: 0 when it is finished. The
     /// missing pairs to the first look while there is no spread. `None` if more than
     /// [`MOST_PAIRS`](crate::looks::MOST_PAIRS) are needed.
@@ -192,6 +194,7 @@ fn of_log_ratios(rule: Rule, log_ratios: &[f64], goal: &Goal) -> Standing {
         ratio: Some(centre.exp()),
         interval: half_width.map(|half| Interval { low: (centre - half).exp(), high: (centre + half).exp() }),
         half_width: half_width.map(f64::exp_m1),
+        sameness_factor: rule.sameness_factor(pair_count),
         more_pairs: if state.is_finished() { Some(0) } else { more() },
         spread: Some(spread),
     }
@@ -200,13 +203,13 @@ fn of_log_ratios(rule: Rule, log_ratios: &[f64], goal: &Goal) -> Standing {
 impl Standing {
     fn empty(state: State, pair_count: u32) -> Standing {
         let (ratio, interval, half_width, more_pairs, spread) = (None, None, None, None, None);
-        Standing { state, pair_count, ratio, interval, half_width, more_pairs, spread }
+        Standing { state, pair_count, ratio, interval, half_width, sameness_factor: 1.0, more_pairs, spread }
     }
 
-    /// Further pairs until the interval has this half-width, as a share of the ratio, predicted from the
-    /// spread so far.
-    pub fn more_pairs_for(&self, half_width: f64) -> Option<u32> {
-        let needed = RULE.pairs_for(self.spread?, half_width.ln_1p())?;
+    /// Further pairs until the interval reaches the aim with this half-width, as a share of the ratio, predicted from
+    /// the spread so far.
+    pub fn more_pairs_for(&self, aim: Aim, half_width: f64) -> Option<u32> {
+        let needed = RULE.pairs_to(aim, self.spread?, half_width.ln_1p())?;
         Some(needed.saturating_sub(self.pair_count))
     }
 
@@ -220,7 +223,8 @@ impl Standing {
     /// because it likes the answer breaks the promise of 95 %; the goal's factor is there for that.
     pub fn answer(&self, margin: Option<f64>) -> Answer {
         let interval = self.interval.filter(|_| self.state != State::TooFew);
-        answer(interval, margin, |half_width| self.more_pairs_for(half_width))
+        let known = interval.map(|interval| Known { interval, sameness_factor: self.sameness_factor });
+        answer(known, margin, |aim, half_width| self.more_pairs_for(aim, half_width))
     }
 }
 

@@ -110,6 +110,6 @@ fn an_unknown_answer_says_what_it_would_take() {
         panic!("{standing:?}")
     };
     assert!(half_width <= 0.01 && more > 5, "{more} trials to {half_width}");
-    assert_eq!(standing.more_pairs_for(half_width), Some(more));
+    assert_eq!(standing.more_pairs_for(Aim::Difference, half_width), Some(more));
     assert_eq!(standing.answer(Some(0.1)), Answer::Same { within: 0.1 });
 }

@@ -112,7 +112,8 @@ pub(super) fn comparison(baseline: &[Sample], candidate: &[Sample], until: &Unti
         None => Verdict::NotTested,
     };
     let method = standing.interval.map_or(Method::RatioOnly, |_| Method::Paired);
-    Some(Comparison { ratio: standing.ratio?, interval: standing.interval, verdict, method })
+    let Standing { interval, sameness_factor, .. } = standing;
+    Some(Comparison { ratio: standing.ratio?, interval, sameness_factor, verdict, method })
 }
 
 /// The rule by which the run ended, as a sentence.

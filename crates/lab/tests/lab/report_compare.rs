@@ -56,19 +56,21 @@ fn two_runs_are_not_paired_and_their_differences_are_named() {
         quickstart().replace("2000-01-01T00:00:00Z", "2000-01-02T00:00:00Z").replace("10.11.6", "11.4.2");
     let comparisons = between(&side(&quickstart(), None), &side(&later, None)).expect("cells in common");
     insta::assert_snapshot!(text(&comparisons), @r"
-hdd-7200 (run.jsonl) to hdd-7200 (run.jsonl): the same within 5 %, ratio 1.00 (0.964 to 1.04): the
-  whole interval lies within 5 % of 1; 413 to 413 new-order transactions per minute, 3 trials each,
-  Welch, unpaired
-x25-m (run.jsonl) to x25-m (run.jsonl): not known yet, ratio 1.00 (0.935 to 1.07): the interval
-  contains 1 and reaches beyond 5 %; about 3 more trials of each would decide (`trials = 6`); 9,334
-  to 9,334 new-order transactions per minute, 3 trials each, Welch, unpaired
-iodrive (run.jsonl) to iodrive (run.jsonl): not comparable, ratio 1.00 (0.953 to 1.05): the emulator
-  answered late (1.1 % of all request time), and that can be the whole answer; 14,256 to 14,256
-  new-order transactions per minute, 3 trials each, Welch, unpaired
-note: iodrive has warnings: CPU saturated, late; `spindle report run.jsonl --format text` explains
-  them
-note: server differs: 10.11.6-MariaDB | 11.4.2-MariaDB
-");
+    hdd-7200 (run.jsonl) to hdd-7200 (run.jsonl): not known yet, ratio 1.00 (0.964 to 1.04): the
+      interval lies within 5 % of 1, but so few trials can agree by chance; about 3 more trials of each
+      would decide (`trials = 6`); 413 to 413 new-order transactions per minute, 3 trials each, Welch,
+      unpaired
+    x25-m (run.jsonl) to x25-m (run.jsonl): not known yet, ratio 1.00 (0.935 to 1.07): the interval
+      contains 1 and reaches beyond 5 %; about 6 more trials of each would decide (`trials = 9`); 9,334
+      to 9,334 new-order transactions per minute, 3 trials each, Welch, unpaired
+    iodrive (run.jsonl) to iodrive (run.jsonl): not known yet, ratio 1.00 (0.953 to 1.05): the interval
+      lies within 5 % of 1, but so few trials can agree by chance; about 4 more trials of each would
+      decide (`trials = 7`); 14,256 to 14,256 new-order transactions per minute, 3 trials each, Welch,
+      unpaired
+    note: iodrive has warnings: CPU saturated, late; `spindle report run.jsonl --format text` explains
+      them
+    note: server differs: 10.11.6-MariaDB | 11.4.2-MariaDB
+    ");
 }
 
 #[test]
@@ -189,12 +191,12 @@ fn a_comparison_of_different_experiments_says_so() {
     let comparisons =
         spindle_lab::report::compare::between(&sides[0], &sides[1], true, WITHIN).expect("allowed");
     insta::assert_snapshot!(text(&comparisons), @r"
-x25-m (run.jsonl) to x25-m (run.jsonl): not known yet, ratio 1.00 (0.935 to 1.07): the interval
-  contains 1 and reaches beyond 5 %; about 3 more trials of each would decide (`trials = 6`); 9,334
-  to 9,334 new-order transactions per minute, 3 trials each, Welch, unpaired
-note: different experiments: warehouses: 10 against 2
-note: scenario hash differs: aaaa | bbbb
-");
+    x25-m (run.jsonl) to x25-m (run.jsonl): not known yet, ratio 1.00 (0.935 to 1.07): the interval
+      contains 1 and reaches beyond 5 %; about 6 more trials of each would decide (`trials = 9`); 9,334
+      to 9,334 new-order transactions per minute, 3 trials each, Welch, unpaired
+    note: different experiments: warehouses: 10 against 2
+    note: scenario hash differs: aaaa | bbbb
+    ");
     let csv = comparisons.lay_out(Format::Csv).expect("a table");
     let notes = "different experiments: warehouses: 10 against 2; scenario hash differs: aaaa | bbbb";
     assert!(csv.trim_end().ends_with(notes), "{csv}");

@@ -9,7 +9,9 @@ mod rules;
 
 use itertools::Itertools as _;
 use serde::Serialize;
-use spindle_stats::{Answer, CONFIDENCE, Interval, Sample, answer, compare, is_not_worse, more_trials};
+use spindle_stats::{
+    Answer, CONFIDENCE, Interval, Known, Sample, answer, compare, is_not_worse, more_trials,
+};
 
 use super::advice::too_few_trials;
 use super::experiment::Apart;
@@ -122,7 +124,10 @@ pub fn judge(baseline: CellOf<'_>, candidate: CellOf<'_>, same_run: bool, within
     let Some(comparison) = comparison else {
         return not_comparable("one of them did no work".to_owned());
     };
-    let merit = comparison.interval.map(|interval| merit(interval, lower_is_better));
+    let sameness_factor = comparison.sameness_factor;
+    let merit = comparison
+        .interval
+        .map(|interval| Known { interval: merit(interval, lower_is_better), sameness_factor });
     let verdict = Pair { baseline, candidate, lower_is_better, within }.verdict(
         merit,
         &baseline_samples,
@@ -155,8 +160,8 @@ struct Pair<'a> {
 }
 
 impl Pair<'_> {
-    fn verdict(&self, merit: Option<Interval>, baseline: &[Sample], candidate: &[Sample]) -> Verdict {
-        let more = |half_width| more_trials(baseline, candidate, CONFIDENCE, half_width);
+    fn verdict(&self, merit: Option<Known>, baseline: &[Sample], candidate: &[Sample]) -> Verdict {
+        let more = |aim, half_width| more_trials(baseline, candidate, CONFIDENCE, aim, half_width);
         let answer = answer(merit, Some(self.within), more);
         let evidence = [self.baseline, self.candidate].map(Evidence::of);
         let [one, other] = [self.baseline, self.candidate].map(|side| (&side.records.header, side.cell));
@@ -168,8 +173,8 @@ impl Pair<'_> {
             return Verdict { limited_by, ..Verdict::new(Word::NotComparable, reason, self.within) };
         }
         let few = baseline.len().min(candidate.len());
-        let verdict = self.of_answer(answer, few);
-        let not_worse = merit.and_then(|merit| is_not_worse(merit, self.within));
+        let verdict = self.of_answer(answer, merit, few);
+        let not_worse = merit.and_then(|merit| is_not_worse(merit.interval, self.within));
         match found.bound {
             Some((reason, limit)) => {
                 let of_candidate = verdict.word == Word::Better;
@@ -182,7 +187,7 @@ impl Pair<'_> {
         }
     }
 
-    fn of_answer(&self, answer: Answer, fewest_trials: usize) -> Verdict {
+    fn of_answer(&self, answer: Answer, merit: Option<Known>, fewest_trials: usize) -> Verdict {
         let margin = format::margin(self.within);
         let (word, reason) = match answer {
             Answer::Better | Answer::Worse => {
@@ -199,7 +204,12 @@ impl Pair<'_> {
                     return Verdict { more_trials: Some(missing), takes: Some(advice), ..verdict };
                 }
                 let takes = takes(more_trials, fewest_trials);
-                let reason = format!("the interval contains 1 and reaches beyond {margin}; {takes}");
+                let reason = match merit.is_some_and(|merit| merit.interval.lies_within(self.within)) {
+                    true => format!(
+                        "the interval lies within {margin} of 1, but so few trials can agree by chance; {takes}"
+                    ),
+                    false => format!("the interval contains 1 and reaches beyond {margin}; {takes}"),
+                };
                 let verdict = Verdict::new(Word::NotKnown, reason, self.within);
                 return Verdict { more_trials, takes: Some(takes), ..verdict };
             }

@@ -4,7 +4,7 @@
 //! effect of these settings, so their durability and their use of memory may differ.
 
 use itertools::Itertools as _;
-use spindle_stats::{Answer, Interval, answer};
+use spindle_stats::{Answer, Interval, Known, answer};
 
 use super::Limit;
 use super::evidence::Evidence;
@@ -35,7 +35,7 @@ impl Findings {
         evidence: &[Evidence; 2],
         apart: Apart,
         answer: Answer,
-        merit: Option<Interval>,
+        merit: Option<Known>,
         within: f64,
     ) -> Findings {
         let limits = [0, 1].map(|side| evidence[side].limit(&titles[side], apart.storage));
@@ -130,14 +130,17 @@ fn lateness(
     titles: &[String; 2],
     evidence: &[Evidence; 2],
     found: Answer,
-    merit: Option<Interval>,
+    merit: Option<Known>,
     within: f64,
 ) -> Option<Late> {
     let [baseline, candidate] = [0, 1].map(|side| evidence[side].late_share.min(LATE_MOST));
     let merit = merit.filter(|_| found.is_known() && baseline + candidate > 0.0)?;
-    let freed = Interval { low: merit.low * (1.0 - baseline), high: merit.high / (1.0 - candidate) };
+    let Interval { low, high } = merit.interval;
+    let interval = Interval { low: low * (1.0 - baseline), high: high / (1.0 - candidate) };
+    let freed = Known { interval, ..merit };
     let words = [0, 1].map(|side| evidence[side].lateness(&titles[side]));
-    if std::mem::discriminant(&answer(Some(freed), Some(within), |_| None)) != std::mem::discriminant(&found)
+    if std::mem::discriminant(&answer(Some(freed), Some(within), |_, _| None))
+        != std::mem::discriminant(&found)
     {
         let words = match words.iter().flatten().join(" and ") {
             words if words.is_empty() => {
