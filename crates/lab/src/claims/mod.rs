@@ -21,7 +21,7 @@ mod words;
 
 pub use check::{Bound, Check, Direction, Form, Ground, Rank, Ratio, Relation};
 pub use estimate::{Estimate, Figure};
-pub use layout::Format;
+pub use layout::{ComparisonFormat, Format};
 pub use own_data::{OwnData, Support, support};
 pub use reproduction::{Comparison, Comparisons, RowOfRun, compare};
 pub use rows::{Lookup, Place};

@@ -85,7 +85,7 @@ fn of_study(study: &Study, rows: &[RowOfRun]) -> Comparison {
     };
     Comparison {
         study: study.slug().to_owned(),
-        title: study.source.title.clone(),
+        title: study.source.title_en.as_ref().unwrap_or(&study.source.title).clone(),
         year: study.source.year,
         claims: outcomes(study, &lookup),
     }

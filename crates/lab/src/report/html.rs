@@ -10,7 +10,8 @@ use super::{View, format, view::PROBABILITIES};
 /// Causes that earlier records lack.
 const MORE_CAUSES: [&str; 3] = ["storage", "work", "queue"];
 const TEMPLATE: &str = include_str!("template.html");
-const STYLE: &str = include_str!("report.css");
+/// Of every page: the report's, and the pages beside it.
+pub(crate) const STYLE: &str = include_str!("report.css");
 const SCRIPT: &str = include_str!("report.js");
 /// Apache ECharts 6.1.0, see `vendor/README.md`.
 const ECHARTS: &str = include_str!("vendor/echarts.common.min.js");

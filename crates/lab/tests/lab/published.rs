@@ -129,6 +129,15 @@ fn a_page_of_a_comparison_has_every_claim() {
 }
 
 #[test]
+fn a_page_for_a_browser_has_every_claim_with_its_checks() {
+    let page = compared(&[HDD, OFF], 3, &["--format", "html"]);
+    assert_eq!(page.matches("<th scope=\"row\">X-").count(), 16, "{page}");
+    assert!(page.contains("<tr class=\"direction-only\"><th scope=\"row\">X-01</th>"), "{page}");
+    assert!(page.contains("22.6 (21.7 to 23.6) against 4.49"), "{page}");
+    assert!(!page.contains("<script") && !page.contains("http://"), "{page}");
+}
+
+#[test]
 fn json_has_the_value_the_interval_and_the_verdict_of_every_check() {
     let told = compared(&[HDD, OFF], 3, &["--format", "json"]);
     let json = told.split_once("--- stdout\n").unwrap().1;

@@ -9,7 +9,7 @@ use clap::{Args, Subcommand};
 use serde::Serialize;
 use spindle_base::text;
 
-use crate::claims::{self, Format, Study, support};
+use crate::claims::{self, ComparisonFormat, Format, Study, support};
 use crate::cmd::output::{columns, print};
 use crate::report;
 
@@ -39,8 +39,12 @@ enum Command {
         /// Records files, or directories of runs.
         #[arg(required = true)]
         records: Vec<PathBuf>,
-        #[command(flatten)]
-        layout: Layout,
+        /// Layout of the answer.
+        #[arg(long, value_enum, default_value = "text")]
+        format: ComparisonFormat,
+        /// The same as `--format json`.
+        #[arg(long, conflicts_with = "format")]
+        json: bool,
     },
 }
 
@@ -68,10 +72,11 @@ pub fn run(arguments: &PublishedArguments) -> Result<()> {
             let named = claims::find(name)?;
             print(&show::page(named, layout.format())?)
         }
-        Command::Compare { records, layout } => {
+        Command::Compare { records, format, json } => {
+            let format = if *json { ComparisonFormat::Json } else { *format };
             let read = |path: &PathBuf| Ok((shown(path), report::read(path)?));
             let runs = records.iter().map(read).collect::<Result<Vec<_>, spindle_base::Mistake>>()?;
-            print(&claims::compare(&runs)?.lay_out(layout.format())?)
+            print(&claims::compare(&runs)?.lay_out(format)?)
         }
     }
 }

@@ -1,4 +1,6 @@
-//! A comparison with published claims as text, and as a page in Markdown.
+//! A comparison with published claims as text, and as a page in Markdown or HTML.
+
+mod page;
 
 use std::fmt::Write as _;
 
@@ -23,14 +25,29 @@ pub enum Format {
     Json,
 }
 
+/// How a comparison is laid out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+pub enum ComparisonFormat {
+    /// Lines for a terminal.
+    #[default]
+    Text,
+    /// A page for a document.
+    Md,
+    /// A page for a browser, as the report is.
+    Html,
+    /// Everything, as data.
+    Json,
+}
+
 impl Comparisons {
     /// # Errors
-    /// None is known; the writer of JSON may fail in principle.
-    pub fn lay_out(&self, format: Format) -> anyhow::Result<String> {
+    /// The template does not fit the data, which is a bug.
+    pub fn lay_out(&self, format: ComparisonFormat) -> anyhow::Result<String> {
         Ok(match format {
-            Format::Text => self.text(),
-            Format::Md => self.markdown(),
-            Format::Json => spindle_base::text::json(self)? + "\n",
+            ComparisonFormat::Text => self.text(),
+            ComparisonFormat::Md => self.markdown(),
+            ComparisonFormat::Html => page::page(self)?,
+            ComparisonFormat::Json => spindle_base::text::json(self)? + "\n",
         })
     }
 
@@ -77,6 +94,10 @@ impl Comparisons {
 impl Comparison {
     /// The study, and the number of claims of each verdict.
     fn head(&self) -> String {
+        format!("{} ({}): {}", self.study, self.year, self.counts())
+    }
+
+    fn counts(&self) -> String {
         let counts = self.claims.iter().counts_by(|claim| claim.verdict);
         let order = [
             Verdict::Confirmed,
@@ -88,7 +109,7 @@ impl Comparison {
         let count =
             |verdict: Verdict| counts.get(&verdict).map(|count| format!("{count} {}", words(&verdict)));
         let counts = order.into_iter().filter_map(count).join(", ");
-        format!("{} ({}): {}: {counts}", self.study, self.year, plural(self.claims.len(), "claim"))
+        format!("{}: {counts}", plural(self.claims.len(), "claim"))
     }
 
     fn tested(&self) -> impl Iterator<Item = &ClaimOutcome> {
