@@ -57,7 +57,7 @@ impl CpuTimes {
 
 /// For how long processes of this machine waited for cores, disks and memory, in microseconds since boot
 /// (`/proc/pressure`, Documentation/accounting/psi.rst): at least one of them (some), or all that were not
-/// idle (full). Zero on a kernel without it.
+/// idle (full).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Pressure {
     pub cpu_some_us: u64,
@@ -253,40 +253,34 @@ pub fn cpu_model() -> Option<String> {
     field(&read("cpuinfo"), "model name", ':')
 }
 
-/// Size of the memory; zero if meminfo does not give it.
-pub fn memory_bytes() -> u64 {
-    memory_field("MemTotal")
-}
-
-/// Memory that new programs could have without swapping; zero if meminfo does not give it.
-pub fn memory_available_bytes() -> u64 {
-    memory_field("MemAvailable")
-}
-
-fn memory_field(name: &str) -> u64 {
-    field(&read("meminfo"), name, ':')
-        .and_then(|text| text.split_whitespace().next()?.parse::<u64>().ok())
-        .map_or(0, |kib| kib << 10)
-}
-
-/// Page cache that is yet to be written, and the part that is under way to its storage (`/proc/meminfo`).
+/// The machine's memory (`/proc/meminfo`). What the kernel does not tell is zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct PageCache {
+pub struct Memory {
+    pub total_bytes: u64,
+    /// What new programs could have without swapping.
+    pub available_bytes: u64,
+    /// Page cache that is yet to be written.
     pub dirty_bytes: u64,
+    /// Page cache that is under way to its storage.
     pub writeback_bytes: u64,
 }
 
-impl PageCache {
-    pub fn read() -> PageCache {
-        PageCache::parse(&read("meminfo"))
+impl Memory {
+    pub fn read() -> Memory {
+        Memory::parse(&read("meminfo"))
     }
 
-    fn parse(text: &str) -> PageCache {
+    fn parse(text: &str) -> Memory {
         let bytes = |key: &str| {
             let kib = field(text, key, ':').and_then(|text| text.split_whitespace().next()?.parse().ok());
             kib.map_or(0, |kib: u64| kib << 10)
         };
-        PageCache { dirty_bytes: bytes("Dirty"), writeback_bytes: bytes("Writeback") }
+        Memory {
+            total_bytes: bytes("MemTotal"),
+            available_bytes: bytes("MemAvailable"),
+            dirty_bytes: bytes("Dirty"),
+            writeback_bytes: bytes("Writeback"),
+        }
     }
 }
 
@@ -338,8 +332,13 @@ mod tests {
     #[test]
     fn what_is_not_yet_written_is_where_the_kernel_puts_it() {
         let text = "MemAvailable:   40 kB\nDirty: 3 kB\nWriteback: 2 kB\nWritebackTmp: 9 kB\n";
-        let expect = PageCache { dirty_bytes: 3 << 10, writeback_bytes: 2 << 10 };
-        assert_eq!(PageCache::parse(text), expect);
+        let expect = Memory {
+            total_bytes: 0,
+            available_bytes: 40 << 10,
+            dirty_bytes: 3 << 10,
+            writeback_bytes: 2 << 10,
+        };
+        assert_eq!(Memory::parse(text), expect);
     }
 
     #[test]
@@ -400,7 +399,7 @@ mod tests {
 
     #[test]
     fn this_machine_and_this_process_are_read() {
-        assert!(memory_bytes() > 1 << 20 && !kernel().is_empty() && CpuTimes::read().is_some());
+        assert!(Memory::read().total_bytes > 1 << 20 && !kernel().is_empty() && CpuTimes::read().is_some());
         assert!(threads(id()).any(|thread| thread == id()));
         assert_eq!(field(&thread_status(id(), id()), "Pid", ':'), Some(id().to_string()));
         assert_eq!(field(&thread_status(0, 0), "Pid", ':'), None);

@@ -51,12 +51,12 @@ pub fn cpu_count() -> u32 {
 /// skips pages under writeback (Linux, mm/vmscan.c, `shrink_folio_list`).
 pub fn emulators_can_wait_for_themselves() -> bool {
     let limit = control_group::memory_limit_bytes_of_version_1(Path::new("/"));
-    !spindle_mount::has_io_flusher() && limit.is_some_and(|limit| limit < proc::memory_bytes())
+    !spindle_mount::has_io_flusher() && limit.is_some_and(|limit| limit < proc::Memory::read().total_bytes)
 }
 
 /// The machine's memory, or the limit of the control groups if that is lower (containers).
 pub fn memory_bytes() -> u64 {
-    let total = proc::memory_bytes();
+    let total = proc::Memory::read().total_bytes;
     control_group::memory_limit_bytes(Path::new("/")).map_or(total, |limit| total.min(limit))
 }
 

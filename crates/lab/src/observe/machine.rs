@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use rustix::time::{ClockId, clock_gettime};
 use spindle_base::dilation::Dilation;
-use spindle_base::proc::PageCache;
+use spindle_base::proc::Memory;
 
 use crate::server::telemetry::{Chart, Line};
 use crate::volume::sample::MountSample;
@@ -98,16 +98,20 @@ impl Drives {
 }
 
 /// Readings for the lines of [`CHARTS`]. What the drives never did has none.
-pub fn readings(processes: Processes, drives: Drives, dilation: Dilation) -> BTreeMap<String, f64> {
-    let page_cache = PageCache::read();
+pub fn readings(
+    processes: Processes,
+    memory: Memory,
+    drives: Drives,
+    dilation: Dilation,
+) -> BTreeMap<String, f64> {
     let Processes { server_s, emulator_s } = processes;
     let inside = |amount: u64, unit: f64| (amount > 0).then(|| amount as f64 / unit);
     let readings = [
         ("server_s", Some(server_s)),
         ("emulator_s", Some(emulator_s)),
         (SAMPLING, Some(dilation.dilated_s(own_cpu_s()))),
-        ("dirty_bytes", Some(page_cache.dirty_bytes as f64)),
-        ("writeback_bytes", Some(page_cache.writeback_bytes as f64)),
+        ("dirty_bytes", Some(memory.dirty_bytes as f64)),
+        ("writeback_bytes", Some(memory.writeback_bytes as f64)),
         ("seeks", inside(drives.seeks, 1.0)),
         ("arriving_write_mb", inside(drives.flash_arriving_bytes, 1e6)),
         ("flash_write_mb", inside(drives.flash_write_bytes, 1e6)),
@@ -139,8 +143,9 @@ mod tests {
         };
         let mount = MountSample { statistics: Some(statistics), ..MountSample::default() };
         let drives = Drives::of(&[mount, MountSample::default()]);
-        let earlier = readings(Processes::default(), drives, Dilation::NONE);
-        let later = readings(Processes { server_s: 3.0, ..Processes::default() }, drives, Dilation::NONE);
+        let readings = |processes| readings(processes, Memory::default(), drives, Dilation::NONE);
+        let earlier = readings(Processes::default());
+        let later = readings(Processes { server_s: 3.0, ..Processes::default() });
         assert_eq!((later["arriving_write_mb"], later["flash_write_mb"]), (1.0, 2.0));
         let values = CHARTS
             .iter()

@@ -15,7 +15,7 @@ use anyhow::{Context, Result, anyhow};
 use hdrhistogram::Histogram;
 use spindle_base::dilation::{Clock, Dilation};
 use spindle_base::histogram::decode;
-use spindle_base::proc::{self, CpuTimes, Pressure, ThreadCpu, family_cpu_s, family_threads};
+use spindle_base::proc::{CpuTimes, Memory, Pressure, ThreadCpu, family_cpu_s, family_threads};
 
 use self::machine::{Drives, Processes};
 use crate::server::Running;
@@ -54,14 +54,14 @@ pub struct Sample {
 pub struct MachineSample {
     /// `None` on a kernel that does not count it.
     pub pressure: Option<Pressure>,
-    pub memory_available_bytes: u64,
+    pub memory: Memory,
 }
 
 impl MachineSample {
     fn take(dilation: Dilation) -> MachineSample {
         MachineSample {
             pressure: Pressure::read().map(|pressure| pressure.divided_by(dilation.factor())),
-            memory_available_bytes: proc::memory_available_bytes(),
+            memory: Memory::read(),
         }
     }
 }
@@ -103,14 +103,15 @@ impl Sample {
         let emulator_cpu_s = dilation.dilated_s(mounts.emulator_cpu_s());
         let mounts = samples(mounts, dilation)?;
         let processes = Processes { server_s: server_cpu_s, emulator_s: emulator_cpu_s };
+        let machine = MachineSample::take(dilation);
         Ok(Sample {
             cpu,
-            machine: MachineSample::take(dilation),
+            machine,
             server_cpu_s,
             server_threads: Vec::new(),
             emulator_cpu_s,
             counters: server.counters().context("asking the server for its counters")?,
-            readings: machine::readings(processes, Drives::of(&mounts), dilation),
+            readings: machine::readings(processes, machine.memory, Drives::of(&mounts), dilation),
             mounts,
             binlog_bytes: None,
             replicas: Vec::new(),

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use spindle_base::dilation::Dilation;
-use spindle_base::proc::{CpuTimes, family_cpu_s};
+use spindle_base::proc::{CpuTimes, Memory, family_cpu_s};
 use spindle_lab::observe::machine::{self, Drives, Processes};
 use spindle_lab::server::Running;
 
@@ -82,7 +82,8 @@ fn cost(title: &str, running: &mut dyn Running) {
             if is_sampled {
                 running.counters().unwrap();
                 let processes = Processes { server_s: family_cpu_s(server_id), ..Processes::default() };
-                let readings = machine::readings(processes, Drives::default(), Dilation::NONE);
+                let readings =
+                    machine::readings(processes, Memory::read(), Drives::default(), Dilation::NONE);
                 assert!(CpuTimes::read().is_some() && readings.contains_key(machine::SAMPLING));
             }
             std::thread::sleep((pause * sample).saturating_sub(begun.elapsed()));

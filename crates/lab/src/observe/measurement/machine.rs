@@ -8,7 +8,7 @@ use crate::record::MachineActivity;
 pub(super) fn activity(window: &Window) -> MachineActivity {
     let (first, last) = (&window.first, &window.last);
     let all = || window.seconds.iter().map(|(_, sample)| sample).chain([first, last]);
-    let available = all().map(|sample| sample.machine.memory_available_bytes);
+    let available = all().map(|sample| sample.machine.memory.available_bytes);
     MachineActivity {
         memory_available_bytes: available.min().unwrap_or_default(),
         timer_tail_us: window.timer_tail_us,
@@ -24,7 +24,7 @@ pub(super) fn second(samples: [&Sample; 2]) -> impl Iterator<Item = (&'static st
         ("cpu_system", activity.cpu_system),
         ("cpu_iowait", activity.cpu_iowait),
         ("cpu_steal", activity.cpu_steal),
-        ("memory_available_bytes", samples[1].machine.memory_available_bytes as f64),
+        ("memory_available_bytes", samples[1].machine.memory.available_bytes as f64),
     ];
     let pressure = [
         ("pressure_cpu_some", activity.pressure_cpu_some),
