@@ -95,9 +95,18 @@ pub fn size(bytes: u64) -> String {
     format!("{} {unit}", text.strip_suffix(".0").unwrap_or(&text))
 }
 
-/// `1 trial`, `2 trials`.
+/// `1 trial`, `2 trials`, `1,156 trials`.
 pub fn plural(count: usize, noun: &str) -> String {
-    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
+    let ending = if count == 1 { "" } else { "s" };
+    format!("{} {noun}{ending}", thousands(&count.to_string()))
+}
+
+/// Groups the digits of the whole part of a decimal number: `-12,346.5`.
+pub fn thousands(number: &str) -> String {
+    let (sign, rest) = number.strip_prefix('-').map_or(("", number), |rest| ("-", rest));
+    let (whole, fraction) = rest.split_at(rest.find('.').unwrap_or(rest.len()));
+    let groups: Vec<_> = whole.as_bytes().rchunks(3).rev().map(String::from_utf8_lossy).collect();
+    format!("{sign}{}{fraction}", groups.join(","))
 }
 
 #[cfg(test)]
@@ -113,6 +122,15 @@ mod tests {
         check("\u{9b}31m\u{7f}\0", "\\u{9b}31m\\u{7f}\\u{0}");
         check("user\u{202e}gnp.exe\u{2066}x\u{2069}", "user\\u{202e}gnp.exe\\u{2066}x\\u{2069}");
         assert_eq!(lines("a\r\nb\rc\td\u{1b}"), "a\nb\\u{d}c\td\\u{1b}");
+    }
+
+    #[test]
+    fn digits_stand_in_groups_of_three() {
+        let check = |number: &str, expect: &str| assert_eq!(thousands(number), expect);
+        check("999", "999");
+        check("-1234567.8901", "-1,234,567.8901");
+        check("0.0123", "0.0123");
+        assert_eq!([1, 2, 1156].map(|count| plural(count, "trial")), ["1 trial", "2 trials", "1,156 trials"]);
     }
 
     #[test]

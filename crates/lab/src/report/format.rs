@@ -3,6 +3,7 @@
 use std::fmt::Display;
 
 use itertools::Itertools as _;
+use spindle_base::text::thousands;
 
 /// A dash without a number.
 pub fn optional(value: Option<f64>) -> String {
@@ -37,18 +38,11 @@ pub fn number(value: f64) -> String {
         } else {
             text
         };
-    separate_thousands(&text)
-}
-
-fn separate_thousands(text: &str) -> String {
-    let (sign, rest) = text.strip_prefix('-').map_or(("", text), |rest| ("-", rest));
-    let (whole, fraction) = rest.split_at(rest.find('.').unwrap_or(rest.len()));
-    let thousands = whole.as_bytes().rchunks(3).rev().map(String::from_utf8_lossy).join(",");
-    format!("{sign}{thousands}{fraction}")
+    thousands(&text)
 }
 
 pub fn count(value: u64) -> String {
-    separate_thousands(&value.to_string())
+    thousands(&value.to_string())
 }
 
 /// `0.123` as `12 %`; small shares get one more digit.

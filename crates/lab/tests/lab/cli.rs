@@ -84,7 +84,7 @@ fn a_run_without_trials_is_refused() {
 fn more_data_than_the_disk_holds_is_refused() {
     let told = with_mistake("warehouses = 10", "warehouses = 1000");
     assert!(told.starts_with("exit code 2\n--- stderr\nspindle: x.toml: stacks.hdd.size: "), "{told}");
-    assert!(told.contains("too small for workload `tpcc`: 1000 warehouses need at least"), "{told}");
+    assert!(told.contains("too small for workload `tpcc`: 1,000 warehouses need at least"), "{told}");
 }
 
 #[test]
