@@ -317,7 +317,7 @@ fn a_server_that_does_not_answer_fails_its_trial_and_is_named() {
 
 #[test]
 fn a_signal_is_noticed_while_a_server_does_not_answer() {
-    let Some(bench) = Bench::with_loaded_database() else { return };
+    let Some(bench) = in_check_all(Bench::with_loaded_database) else { return };
     bench.write("test.toml", SCENARIO);
     let run = bench.start_scenario();
     stand_still(&run);
