@@ -52,6 +52,11 @@ pub trait Device: Send {
     /// Totals since the device was built.
     fn counters(&self) -> Counters;
 
+    /// The devices below a layer, in the order of its stacks; none below a drive.
+    fn below(&self) -> Vec<&dyn Device> {
+        Vec::new()
+    }
+
     /// Sets the state that results from this prior use, in zero time and without data. `None` clears the
     /// device's mapping, like ATA SECURITY ERASE UNIT or NVMe Format; wear stays. Allowed only while no
     /// request is in flight. A device without such state ignores it.
@@ -209,6 +214,10 @@ impl Device for Box<dyn Device> {
 
     fn counters(&self) -> Counters {
         (**self).counters()
+    }
+
+    fn below(&self) -> Vec<&dyn Device> {
+        (**self).below()
     }
 
     fn set_use(&mut self, ageing: Option<&Ageing>) {

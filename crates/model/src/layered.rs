@@ -56,6 +56,11 @@ pub(crate) trait Layered: Send {
 
     fn base_mut(&mut self) -> &mut Base<Self::Purpose>;
 
+    /// As [`Device::below`].
+    fn stacks_below(&self) -> Vec<&dyn Device> {
+        self.base().below.iter().map(Child::device).collect()
+    }
+
     /// When the layer takes a request that was sent at `sent`.
     fn arrives_at(&self, sent: Instant, _now: Instant, _request: &Request) -> Instant {
         sent
@@ -176,6 +181,10 @@ impl<L: Layered> Device for L {
 
     fn counters(&self) -> Counters {
         self.totals()
+    }
+
+    fn below(&self) -> Vec<&dyn Device> {
+        self.stacks_below()
     }
 
     fn set_use(&mut self, ageing: Option<&Ageing>) {

@@ -9,6 +9,7 @@ mod device;
 pub mod devices;
 mod layered;
 pub mod layers;
+mod outline;
 pub mod parameter;
 mod rates;
 mod request;
@@ -26,6 +27,7 @@ pub use closed_loop::{ClosedLoop, Driver, Measured, Order, Sample};
 pub use device::{Built, Counters, Device, Fate, PowerCut, WriteFate};
 pub use devices::*;
 pub use layers::*;
+pub use outline::{Place, counters_of_all};
 pub use parameter::{
     Declared, Described, Field, Invalid, Kind, Style, Value, Values, Written, format_duration_ns,
     format_size_bytes,

@@ -30,8 +30,8 @@ use rustix::time::{
 };
 use spindle_base::dilation::Dilation;
 use spindle_model::{
-    Ageing, Change, Changed, Device, Instant, MICROSECOND, MILLISECOND, Operation, Outcome, Request,
-    RequestId, SECOND,
+    Ageing, Change, Changed, Counters, Device, Instant, MICROSECOND, MILLISECOND, Operation, Outcome,
+    Request, RequestId, SECOND, counters_of_all,
 };
 
 use crate::clock::{Clock, RealInstant};
@@ -359,6 +359,12 @@ impl<P: Send + 'static> Driver<P> {
     /// Sets the busy share of the cores, which weighs the floor of idle cores against that of busy ones.
     pub fn set_cores_busy(&self, share: f64) {
         self.shared.lock().cores_busy = share;
+    }
+
+    /// The counters of the device and of all below it, also while it is set aside.
+    pub fn counters_of_all(&self) -> Vec<Counters> {
+        let core = self.shared.lock();
+        counters_of_all(&**core.set_aside.as_ref().unwrap_or(&core.device))
     }
 
     pub fn statistics(&self) -> Statistics {

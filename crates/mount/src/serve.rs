@@ -23,6 +23,7 @@ use crate::driver::Driver;
 use crate::file::{Answer, DiskFile, FILE_NAME, send};
 use crate::realtime;
 use crate::ring_file::{Inbox, Permission, RingAnswer, RingFile, RingServer};
+use crate::statistics::LayerStatistics;
 use crate::store::Store;
 use crate::system::loops_of;
 use crate::watchdog;
@@ -55,8 +56,19 @@ pub struct ServeOptions {
     pub spill_directory: PathBuf,
     /// Whether to use FUSE over io_uring if the kernel has it.
     pub over_io_uring: bool,
+    /// The devices and layers of the stack, in the order of [`spindle_model::counters_of_all`].
+    #[serde(default)]
+    pub layers: Vec<LayerName>,
     /// The emulator ends when the thread that started it ends.
     pub die_with_parent: bool,
+}
+
+/// A device or a layer of the emulated stack.
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq)]
+pub struct LayerName {
+    /// Layers above it.
+    pub depth: u32,
+    pub name: String,
 }
 
 /// Mount point of the FUSE file system, which holds one file.
@@ -203,7 +215,7 @@ fn obey<P: Send + 'static>(
     std::thread::Builder::new()
         .name("machine".to_owned())
         .spawn(move || watch_machine(&for_machine, &file))?;
-    let control = Arc::new(Control { store, driver, end });
+    let control = Arc::new(Control { store, driver, layers: options.layers.clone(), end });
     std::thread::Builder::new().name("control".to_owned()).spawn(move || control.listen(&listener))?;
     // An error means that every thread that could end the emulator is gone, which ends it all the same.
     ended.recv().unwrap_or(Ok(()))
@@ -228,6 +240,7 @@ fn watch_machine<P: Send + 'static>(driver: &Driver<P>, file: &Path) -> ! {
 struct Control<P: Send + 'static> {
     store: Arc<Store>,
     driver: Arc<Driver<P>>,
+    layers: Vec<LayerName>,
     end: Sender<Result<()>>,
 }
 
@@ -273,6 +286,9 @@ impl<P: Send + 'static> Control<P> {
                 None => {
                     let mut statistics = self.driver.statistics();
                     statistics.major_faults += self.store.host_reads();
+                    let counters = self.driver.counters_of_all();
+                    let layers = self.layers.iter().zip(&counters);
+                    statistics.layers = layers.map(|(name, of)| LayerStatistics::new(name, of)).collect();
                     return Ok(Reply::Status(statistics));
                 }
             },

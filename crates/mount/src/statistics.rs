@@ -2,6 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 use spindle_base::dilation::Dilation;
+use spindle_model::Counters;
+
+use crate::serve::LayerName;
 
 /// Cumulative since the disk was ready for use: the requests of mkfs and mount are not counted. The
 /// difference of two is the activity in between.
@@ -52,6 +55,32 @@ pub struct Statistics {
     /// Reads from the host's disk by the emulator: major page faults, and reads of its files that missed the
     /// page cache.
     pub major_faults: u64,
+    /// The devices and layers of the stack, a layer before what is below it. These count since the stack was built.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub layers: Vec<LayerStatistics>,
+}
+
+/// The requests that a device or a layer of a stack has completed. What is below a layer has its own: a hit in a
+/// cache never arrives there, and a small write to RAID 5 arrives as several.
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq, Default)]
+pub struct LayerStatistics {
+    /// Layers above it.
+    pub depth: u32,
+    pub name: String,
+    pub reads: u64,
+    pub writes: u64,
+    pub flushes: u64,
+    pub discards: u64,
+    pub read_bytes: u64,
+    pub write_bytes: u64,
+}
+
+impl LayerStatistics {
+    pub(crate) fn new(of: &LayerName, counters: &Counters) -> LayerStatistics {
+        let Counters { reads, writes, flushes, discards, read_bytes, write_bytes, .. } = *counters;
+        let LayerName { depth, name } = of.clone();
+        LayerStatistics { depth, name, reads, writes, flushes, discards, read_bytes, write_bytes }
+    }
 }
 
 /// Cost of a request on its way through the kernel and back, outside the model. Measured with idle cores, and

@@ -43,7 +43,7 @@ pub use replication::{
 };
 pub use spindle_load::{Check, Metric};
 pub use storage::{
-    DeviceView, EmulatorSummary, HostSeries, HostView, MountView, OperationSeries, StorageSeries,
+    DeviceView, EmulatorSummary, HostSeries, HostView, LayerView, MountView, OperationSeries, StorageSeries,
 };
 pub(crate) use warning::{CPU_BUSY, CPU_OTHERS, CPU_OWN};
 pub use warning::{NeverSettled, Warning};

@@ -21,6 +21,25 @@ pub struct MountView {
     /// `host` is the first of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub devices: Vec<DeviceView>,
+    /// The layers and devices of the emulated stack, a layer before what is below it; empty for a bare drive.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub layers: Vec<LayerView>,
+}
+
+/// The requests that one layer or device of an emulated stack completed in the measured window. What is below a
+/// layer has its own: a hit in a cache never arrives there, and a small write to RAID 5 arrives as several.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq, Default)]
+pub struct LayerView {
+    /// Layers above it.
+    pub depth: u32,
+    /// Its kind; with its number in an array, or with the key of its layer's table: `disk 2`, `flash (log)`.
+    pub name: String,
+    pub reads: u64,
+    pub writes: u64,
+    pub flushes: u64,
+    pub discards: u64,
+    pub read_bytes: u64,
+    pub write_bytes: u64,
 }
 
 /// Activity of one of a mount's devices over the measured window.
@@ -35,6 +54,8 @@ pub struct DeviceView {
     pub series: StorageSeries,
     #[serde(default, skip_serializing_if = "HostSeries::is_empty")]
     pub host_series: HostSeries,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub layers: Vec<LayerView>,
 }
 
 /// One value per second of the measured window, as in [`super::Series`].

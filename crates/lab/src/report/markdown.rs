@@ -6,6 +6,7 @@ use itertools::Itertools as _;
 use spindle_base::text::{one_line, plural};
 
 use super::verdict::Verdict;
+use super::view::LAYER_HEADS;
 use super::{StorageView, View, format, text::bottleneck};
 
 pub(super) fn page(view: &View) -> String {
@@ -26,6 +27,7 @@ pub(super) fn page(view: &View) -> String {
         .collect();
     titled(&mut page, "Storage", &view.storages);
     titled(&mut page, "Storage activity", &activity(view));
+    page += &layers(view);
     page += &operations(view);
     titled(&mut page, "Replication", &view.replication);
     titled(&mut page, "Warnings", &warnings);
@@ -70,6 +72,20 @@ fn activity(view: &View) -> Vec<String> {
         ))
     };
     storages.filter_map(sentence).collect()
+}
+
+/// The inside of each emulated stack that is more than a drive.
+fn layers(view: &View) -> String {
+    let storages = view.cells.iter().flat_map(|cell| &cell.storages);
+    let stacks = storages.filter(|storage| !storage.layers.is_empty());
+    let table = |storage: &StorageView| {
+        let line =
+            |fields: &[String]| format!("| {} |\n", fields.iter().map(|field| escaped(field)).join(" | "));
+        let rows = storage.layers.iter().map(|layer| line(&layer.fields())).join("");
+        let heads = line(&LAYER_HEADS.map(str::to_owned));
+        format!("Inside {}:\n\n{heads}|---|{}\n{rows}\n", escaped(&storage.name), "--:|".repeat(5))
+    };
+    stacks.map(table).collect()
 }
 
 fn costs(view: &View) -> String {

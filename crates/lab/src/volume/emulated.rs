@@ -5,9 +5,9 @@ use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
-use spindle_model::{Change, Device, Parameters};
+use spindle_model::{Change, Device, Parameters, Place};
 use spindle_mount::{
-    Disk, DiskOptions, Formatting, ServeOptions, Statistics, device_under, disk, size_refusal,
+    Disk, DiskOptions, Formatting, LayerName, ServeOptions, Statistics, device_under, disk, size_refusal,
     state_directory, zfs,
 };
 
@@ -88,9 +88,15 @@ pub fn options(stack: &StackSpec, wishes: &Wishes<'_>) -> Result<DiskOptions> {
             // too: the kernel would need the ring's own lock.
             over_io_uring: std::env::var_os("SPINDLE_FUSE").is_none_or(|way| way != "threads")
                 && !provenance::emulators_can_wait_for_themselves(),
+            layers: layers(stack),
             die_with_parent: wishes.die_with_parent,
         },
     })
+}
+
+fn layers(stack: &StackSpec) -> Vec<LayerName> {
+    let places = stack.tree().outline().into_iter();
+    places.map(|Place { depth, name }| LayerName { depth, name }).collect()
 }
 
 /// Builds the model of a disk that [`options`] described.

@@ -200,7 +200,8 @@ impl Volume for ZfsVolume {
 /// first device's; the scheduler is the worst.
 fn sum(each: &[Statistics]) -> Result<Statistics> {
     let (first, others) = each.split_first().context("a pool without a device")?;
-    let mut total = first.clone();
+    // The layers are those of each device.
+    let mut total = Statistics { layers: Vec::new(), ..first.clone() };
     let mut lateness = decode(&first.lateness_histogram)?;
     for other in others {
         if other.scheduler != "SCHED_FIFO" {

@@ -338,6 +338,15 @@ fn stacks_of_layers_keep_what_is_written_on_them() {
         file.read_exact_at(&mut found, 0).unwrap();
         assert!(found == pattern, "{name}");
         drop(file);
+        let status = bench.json(&["disk", "status", "--json"]);
+        let layers = status[0]["statistics"]["layers"].as_array().unwrap();
+        let written = |layer: &Value| layer["write_bytes"].as_u64().unwrap() >= pattern.len() as u64;
+        assert!(layers.len() > 1 && written(&layers[0]), "{name}: {layers:?}");
+        if name == "iodrive-160-raid1x2" {
+            let members =
+                layers.iter().filter(|layer| layer["name"] == "flash 1" || layer["name"] == "flash 2");
+            assert_eq!(members.filter(|member| written(member)).count(), 2, "{layers:?}");
+        }
         bench.down("stack");
         bench.assert_clean();
     }

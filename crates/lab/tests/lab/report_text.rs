@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::report_support::*;
-use spindle_lab::record::{DeviceView, ParameterHead, PartHead, Trial, Warning};
+use spindle_lab::record::{DeviceView, LayerView, ParameterHead, PartHead, Trial, Warning};
 use spindle_lab::report::format::number;
 use spindle_lab::report::verdict::Word;
 use spindle_lab::report::{self, Format, View, parse};
@@ -104,15 +104,15 @@ fn verdicts_of_every_shape() {
         .map(|(name, records)| format!("{name}: {}", verdict(&records)))
         .collect();
     insta::assert_snapshot!(verdicts.join("\n"), @r"
-quickstart: The x25-m gives 22.6 times the new-order transactions of the hdd-7200; the iodrive gives at least 1.53 times that, but there the cores decide.
-failed-trials: The x25-m gives 22.9 times the new-order transactions of the hdd-7200; the iodrive gives 1.49 times that.
-sweep: “Intel X25-M, terminals=32” gives 4.65 times the new-order transactions of “7200 rpm disk, terminals=8”.
-single-trial: Whether the x25-m gives more than the hdd-7200 is not known yet: one trial is too few for a verdict: set `trials = 3` or more and run again; finished trials are kept.
-one-cell: The hdd-7200 reached 413 new-order transactions per minute (95 % interval 396 to 430, 3 trials). There is nothing to compare it with.
-all-failed: Nothing was measured: all 4 trials failed.
-no-difference: The x25-m gives the most: the hdd-7200 gives 0.0443 times that; whether the x25-m-again gives more than the x25-m is not known yet: about 1 more trial of each would decide (`trials = 4`).
-mock-without-emulator: The x25-m gives 22.6 times the new-order transactions of the hdd-7200.
-");
+    quickstart: The x25-m gives 22.6 times the new-order transactions of the hdd-7200; the iodrive gives at least 1.53 times that, but there the cores decide.
+    failed-trials: The x25-m gives 22.9 times the new-order transactions of the hdd-7200; the iodrive gives 1.49 times that.
+    sweep: “Intel X25-M, terminals=32” gives 4.65 times the new-order transactions of “7200 rpm disk, terminals=8”.
+    single-trial: Whether the x25-m gives more than the hdd-7200 is not known yet: one trial is too few for a verdict: set `trials = 3` or more and run again; finished trials are kept.
+    one-cell: The hdd-7200 reached 413 new-order transactions per minute (95 % interval 396 to 430, 3 trials). There is nothing to compare it with.
+    all-failed: Nothing was measured: all 4 trials failed.
+    no-difference: The x25-m gives the most: the hdd-7200 gives 0.0443 times that; whether the x25-m-again gives more than the x25-m is not known yet: about 3 more trials of each would decide (`trials = 6`).
+    mock-without-emulator: The x25-m gives 22.6 times the new-order transactions of the hdd-7200.
+    ");
 }
 
 #[test]
@@ -282,6 +282,33 @@ fn names_in_commands_are_quoted_and_each_trial_has_a_line_in_the_legend() {
 }
 
 #[test]
+fn the_layers_of_a_stack_have_their_own_table() {
+    let text = file(&[DISK, FLASH], 3, |trial, shape| {
+        let Some(measurement) = &mut trial.measurement else { return };
+        let layer = |depth, name: &str, reads_per_s: f64| LayerView {
+            depth,
+            name: name.to_owned(),
+            reads: (reads_per_s * measurement.duration_s) as u64,
+            ..LayerView::default()
+        };
+        let layers = vec![layer(0, "cache", 200.0), layer(1, "disk", 50.0)];
+        measurement.mounts[0].layers = if shape.name == DISK.name { layers } else { Vec::new() };
+    });
+    let page = render(&text, Format::Md);
+    let table: Vec<&str> = page.lines().skip_while(|line| !line.starts_with("Inside ")).take(6).collect();
+    insta::assert_snapshot!(table.join("\n"), @r"
+    Inside hdd-7200:
+
+    | layer | reads /s | writes /s | flushes /s | MB/s read | MB/s written |
+    |---|--:|--:|--:|--:|--:|
+    | cache | 200 | 0 | 0 | 0 | 0 |
+    | disk | 50\.0 | 0 | 0 | 0 | 0 |
+    ");
+    let page = render(&text, Format::Html);
+    assert_eq!(page.matches("<table class=\"layers\">").count(), 1);
+}
+
+#[test]
 fn a_ratio_has_one_direction_and_none_without_a_difference() {
     // Trials as 7,799, 22,509 and 2,990 against level ones: the mean leads, the pairs of trials do not.
     let again = Shape { name: "x25-m-again", ..FLASH };
@@ -292,7 +319,7 @@ fn a_ratio_has_one_direction_and_none_without_a_difference() {
         }
     });
     let view = View::new(&records(&text));
-    insta::assert_snapshot!(view.verdict.sentence, @r"Whether the x25-m-again gives less than the x25-m is not known yet: about 1156 more trials of each would decide (`trials = 1159`).");
+    insta::assert_snapshot!(view.verdict.sentence, @r"Whether the x25-m-again gives less than the x25-m is not known yet: about 1,156 more trials of each would decide (`trials = 1159`).");
     insta::assert_snapshot!(view.footnotes[0], @"For the x25-m-again, ratio and means point in opposite directions, because the trials differ widely: the ratio is the geometric mean of the ratios of single trials.");
     // The table divides by the first cell, and so does the sentence when that cell is the fastest.
     let fastest = verdict(&file(&[CARD, FLASH, DISK], 3, |_, _| {}));

@@ -12,6 +12,10 @@ impl LayerParameters for Ageing {
         )
     }
 
+    fn only_prepares(&self) -> bool {
+        true
+    }
+
     fn build(&self, below: Vec<Box<dyn Device>>, _size_bytes: u64, _seed: u64) -> Built {
         let [mut device] = take(below);
         device.set_use(Some(self));

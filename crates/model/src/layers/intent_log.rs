@@ -343,6 +343,10 @@ impl Layered for IntentLog {
         &mut self.base
     }
 
+    fn stacks_below(&self) -> Vec<&dyn Device> {
+        [POOL, LOG].map(|index| self.base.below[index].device()).into()
+    }
+
     fn arrives_at(&self, sent: Instant, now: Instant, request: &Request) -> Instant {
         request.begins_at(sent, now)
     }

@@ -159,6 +159,11 @@ pub trait LayerParameters: Described {
         true
     }
 
+    /// Whether it only sets the state of the stack below, and is no device itself.
+    fn only_prepares(&self) -> bool {
+        false
+    }
+
     /// Assumptions of the model besides parameters, as sentences.
     fn assumptions(&self) -> &'static [&'static str] {
         &[]

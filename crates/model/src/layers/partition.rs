@@ -106,6 +106,10 @@ impl Device for Partition {
         self.below.counters()
     }
 
+    fn below(&self) -> Vec<&dyn Device> {
+        vec![&*self.below]
+    }
+
     fn set_use(&mut self, ageing: Option<&Ageing>) {
         self.below.set_use(ageing);
     }

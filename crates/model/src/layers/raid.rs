@@ -511,6 +511,10 @@ impl Device for Raid {
         self.requests.counters.over(self.member_counters())
     }
 
+    fn below(&self) -> Vec<&dyn Device> {
+        self.members.list.iter().map(|member| member.device.device()).collect()
+    }
+
     fn set_use(&mut self, ageing: Option<&Ageing>) {
         self.members.list.iter_mut().for_each(|member| member.device.set_use(ageing));
     }

@@ -380,6 +380,10 @@ impl Layered for SsdCache {
         &mut self.base
     }
 
+    fn stacks_below(&self) -> Vec<&dyn Device> {
+        [SLOW, FAST].map(|index| self.base.below[index].device()).into()
+    }
+
     fn begin(&mut self, _now: Instant, slot: Slot) {
         let Submitted { request, arrived_at, .. } = *self.base.requests.get(slot);
         let (start, end) = request.sectors();

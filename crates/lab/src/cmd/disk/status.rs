@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use spindle_base::histogram;
 use spindle_base::text;
 use spindle_base::units::format_size_bytes;
-use spindle_mount::{OperationStatistics, Statistics, disk, zfs};
+use spindle_mount::{LayerStatistics, OperationStatistics, Statistics, disk, zfs};
 
 use crate::cmd::output::print_answer;
 use crate::volume::zfs_volume;
@@ -82,6 +82,11 @@ fn sentence(disk: &DiskStatus) -> String {
             all.most_erases
         );
     }
+    for layer in all.layers.iter().filter(|_| all.layers.len() > 1) {
+        let LayerStatistics { depth, name, reads, writes, flushes, .. } = layer;
+        let indent = "  ".repeat(*depth as usize);
+        text += &format!("    {indent}{name}: {reads} reads, {writes} writes, {flushes} flushes\n");
+    }
     text
 }
 
@@ -130,5 +135,7 @@ fn activity(all: &Statistics) -> Result<Value> {
         "lateness_max_ms": lateness_ms(1.0),
         // Reads of the host's disk for which the emulator had to wait.
         "major_faults": all.major_faults,
+        // Of each layer and device of the stack, since it was built.
+        "layers": all.layers,
     }))
 }

@@ -4,12 +4,13 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use spindle_mount::{OperationStatistics, Statistics};
+use spindle_mount::{LayerStatistics, OperationStatistics, Statistics};
 
 use super::{Window, ratio};
 use crate::observe::{self, Sample};
 use crate::record::{
-    DeviceView, EmulatorSummary, FileClass, HostSeries, HostView, MountView, OperationSeries, StorageSeries,
+    DeviceView, EmulatorSummary, FileClass, HostSeries, HostView, LayerView, MountView, OperationSeries,
+    StorageSeries,
 };
 use crate::report::rounded;
 use crate::stack::layout::Layout;
@@ -61,8 +62,8 @@ fn mount(window: &Window, pick: &dyn Fn(&Sample) -> Option<MountSample>) -> Resu
     let names = pick(&window.first).into_iter().flat_map(|mount| mount.devices);
     for (place, (name, _)) in names.enumerate() {
         let device = |sample: &Sample| Some(pick(sample)?.devices.get(place)?.1.clone());
-        let MountView { emulator, host, series, host_series, .. } = view(window, device)?;
-        mount.devices.push(DeviceView { name: name.to_owned(), emulator, host, series, host_series });
+        let MountView { emulator, host, series, host_series, layers, .. } = view(window, device)?;
+        mount.devices.push(DeviceView { name: name.to_owned(), emulator, host, series, host_series, layers });
     }
     Ok(mount)
 }
@@ -76,6 +77,8 @@ fn view(window: &Window, pick: impl Fn(&Sample) -> Option<MountSample>) -> Resul
         (Some(earlier), Some(later)) => Some(emulator_summary(earlier, later)?),
         _ => None,
     };
+    let layers = first.statistics.as_ref().zip(last.statistics.as_ref());
+    let layers = layers.map(|(earlier, later)| layers_between(earlier, later)).unwrap_or_default();
     let host = first.block_device.zip(last.block_device);
     let host = host.map(|(earlier, later)| host_view(&Activity::of_kernel(earlier, later, elapsed)));
     let (mut series, mut host_series) = (StorageSeries::default(), HostSeries::default());
@@ -90,7 +93,26 @@ fn view(window: &Window, pick: impl Fn(&Sample) -> Option<MountSample>) -> Resul
         (earlier, earlier_at) = (later, second.at);
     }
     series.every_mut().into_iter().flatten().for_each(|value| *value = rounded(*value));
-    Ok(MountView { emulator, host, series, host_series: host_series.without_zeros(), devices: Vec::new() })
+    let host_series = host_series.without_zeros();
+    Ok(MountView { emulator, host, series, host_series, devices: Vec::new(), layers })
+}
+
+/// None of a bare drive, which is the storage as a whole.
+fn layers_between(earlier: &Statistics, later: &Statistics) -> Vec<LayerView> {
+    let layer = |(earlier, later): (&LayerStatistics, &LayerStatistics)| LayerView {
+        depth: later.depth,
+        name: later.name.clone(),
+        reads: later.reads.saturating_sub(earlier.reads),
+        writes: later.writes.saturating_sub(earlier.writes),
+        flushes: later.flushes.saturating_sub(earlier.flushes),
+        discards: later.discards.saturating_sub(earlier.discards),
+        read_bytes: later.read_bytes.saturating_sub(earlier.read_bytes),
+        write_bytes: later.write_bytes.saturating_sub(earlier.write_bytes),
+    };
+    match later.layers.len() {
+        0 | 1 => Vec::new(),
+        _ => earlier.layers.iter().zip(&later.layers).map(layer).collect(),
+    }
 }
 
 /// Requests between two samples.

@@ -3,15 +3,15 @@ use std::time::Duration;
 use hdrhistogram::serialization::{Serializer, V2Serializer};
 use spindle_base::dilation::Dilation;
 use spindle_load::{KindSummary, Metric};
-use spindle_mount::{Floor, FloorCost, OperationStatistics, Statistics};
+use spindle_mount::{Floor, FloorCost, LayerStatistics, OperationStatistics, Statistics};
 
 use super::*;
 use crate::observe::MachineSample;
-use crate::record::{BottleneckKind, FileClass, HostSeries, OperationSeries};
+use crate::record::{BottleneckKind, FileClass, HostSeries, LayerView, OperationSeries};
 use crate::server::endpoint;
 use crate::server::telemetry_of;
 use crate::volume::sample::{BlockCounters, MountSample};
-use spindle_base::proc::{CpuTimes, Pressure};
+use spindle_base::proc::{CpuTimes, Memory, Pressure};
 
 /// Of a server that answers in this protocol.
 fn protocol(url: &str) -> &'static dyn Telemetry {
@@ -46,7 +46,7 @@ fn sample(start: Duration, second: u64) -> Sample {
         },
         machine: MachineSample {
             pressure: Some(Pressure { io_some_us: 250_000 * second, ..Pressure::default() }),
-            memory_available_bytes: (100 - second) << 20,
+            memory: Memory { available_bytes: (100 - second) << 20, ..Memory::default() },
         },
         server_cpu_s: 0.5 * second as f64,
         server_threads: Vec::new(),
@@ -301,6 +301,27 @@ fn the_kernels_counters_are_kept_second_by_second_without_columns_of_zeros() {
     let without = serde_json::to_string(&MountView::default()).unwrap();
     assert!(!without.contains("host_series"), "{without}");
     assert_eq!(serde_json::from_str::<MountView>(&without).unwrap(), MountView::default());
+}
+
+#[test]
+fn what_each_layer_of_a_stack_did_in_the_window_is_told_and_nothing_of_a_bare_drive() {
+    let with_layers = |names: &[&str]| {
+        let window = changed(window(10), |mounts, second| {
+            let layer = |(depth, name): (u32, &&str)| LayerStatistics {
+                depth,
+                name: (*name).to_owned(),
+                reads: 1000 + 7 * second,
+                write_bytes: 512 * second,
+                ..LayerStatistics::default()
+            };
+            mounts[0].statistics.as_mut().unwrap().layers = (0..).zip(names).map(layer).collect();
+        });
+        measurement(&window, Vec::new()).unwrap().0.mounts.remove(0).layers
+    };
+    let layers = with_layers(&["raid", "disk 1"]);
+    let expect = LayerView { name: "raid".to_owned(), reads: 70, write_bytes: 5120, ..LayerView::default() };
+    assert_eq!(layers, [expect.clone(), LayerView { depth: 1, name: "disk 1".to_owned(), ..expect }]);
+    assert_eq!(with_layers(&["disk"]), []);
 }
 
 #[test]

@@ -28,6 +28,7 @@ pub(super) use self::latency::PROBABILITIES;
 pub use self::latency::Quantiles;
 pub use self::matrix::{CurveView, StudyTable, SweepView};
 use self::provenance::{Assumptions, Setting};
+pub(super) use self::storage::LAYER_HEADS;
 pub use self::storage::StorageView;
 pub use self::table::TrialTable;
 use self::verdict::VerdictView;

@@ -1,15 +1,19 @@
 //! The storage of a cell by mount, and by device when a mount has several.
 
+mod layers;
+
 use itertools::Itertools as _;
 use serde::{Deserialize, Serialize};
 
 use super::average::average;
 use super::latency::is_shown;
 use crate::record::{
-    self, Cell, DeviceView, Difference, EmulatorSummary, Header, HostSeries, HostView, Measurement,
-    MountHead, MountView, StackHead, StorageSeries,
+    self, Cell, DeviceView, Difference, EmulatorSummary, Header, HostSeries, HostView, LayerView,
+    Measurement, MountHead, MountView, StackHead, StorageSeries,
 };
 use crate::report::format;
+pub(in crate::report) use layers::HEADS as LAYER_HEADS;
+use layers::LayerActivity;
 
 /// One mount of a cell, or a device of it: its files, its stack and its activity, as means over the trials.
 #[derive(Debug, Clone, Serialize)]
@@ -29,6 +33,8 @@ pub struct StorageView {
     pub emulator: Option<EmulatorSummary>,
     /// `None` also with too few requests for it.
     pub lateness_p99_us: Option<f64>,
+    /// The inside of the emulated stack; empty for a bare drive.
+    pub layers: Vec<LayerActivity>,
     /// Whether this is a device of the preceding mount. The stack of that mount describes it.
     pub is_part: bool,
     #[serde(skip)]
@@ -52,6 +58,14 @@ impl Place {
         let Some(index) = self.device else { return (mount.emulator.as_ref(), mount.host.as_ref()) };
         let device = mount.devices.get(index);
         (device.and_then(|device| device.emulator.as_ref()), device.and_then(|device| device.host.as_ref()))
+    }
+
+    fn layers(self, measurement: &Measurement) -> &[LayerView] {
+        match (self.mount(measurement), self.device) {
+            (None, _) => &[],
+            (Some(mount), None) => &mount.layers,
+            (Some(mount), Some(index)) => mount.devices.get(index).map_or(&[], |device| &device.layers),
+        }
     }
 
     /// The series, one value per second.
@@ -237,6 +251,9 @@ fn view(
         activity: average(activities),
         lateness_p99_us: enough.map(|emulator| emulator.lateness_p99_us),
         emulator,
+        layers: layers::layers(
+            measurements.iter().map(|measurement| (*measurement, place.layers(measurement))),
+        ),
         is_part: place.device.is_some(),
         place,
     }

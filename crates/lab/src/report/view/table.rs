@@ -14,7 +14,7 @@ use spindle_stats::fewest_for_quantile;
 use super::cell::{CellView, failure, set_aside};
 use super::latency::is_shown;
 use crate::record::{
-    Cell, Measurement, MountHead, MountView, ReplicaView, Settling, SweptValue, Trial, Warning,
+    Cell, LayerView, Measurement, MountHead, MountView, ReplicaView, Settling, SweptValue, Trial, Warning,
 };
 use crate::report::{Records, format};
 
@@ -320,6 +320,35 @@ fn of_mounts(whose: &str, heads: &[MountHead], views: &[MountView]) -> Vec<Figur
         for device in &view.devices {
             add(format!("{part}, {} device", device.name), device.emulator.as_ref(), device.host.as_ref());
         }
+    }
+    for (head, view) in heads.iter().zip(views) {
+        let part = format!("{whose}{}", head.classes.iter().map(|class| class.key()).join("+"));
+        figures.extend(of_layers(&part, &view.layers));
+        for device in &view.devices {
+            figures.extend(of_layers(&format!("{part}, {} device", device.name), &device.layers));
+        }
+    }
+    figures
+}
+
+/// A layer's part names those above it: `data: cache: raid: disk 1`.
+fn of_layers(part: &str, layers: &[LayerView]) -> Vec<Figure> {
+    let (mut figures, mut above) = (Vec::new(), Vec::new());
+    for LayerView { depth, name, reads, writes, flushes, discards, read_bytes, write_bytes } in layers {
+        above.truncate(*depth as usize);
+        above.push(name.as_str());
+        let part = format!("{part}: {}", above.join(": "));
+        let of_layer = [
+            ("layer_reads", reads),
+            ("layer_writes", writes),
+            ("layer_flushes", flushes),
+            ("layer_discards", discards),
+            ("layer_read_bytes", read_bytes),
+            ("layer_write_bytes", write_bytes),
+        ];
+        let named =
+            |(name, value): (&str, &u64)| Figure { part: part.clone(), ..figure(name, *value as f64) };
+        figures.extend(of_layer.map(named));
     }
     figures
 }

@@ -1,6 +1,6 @@
 //! A stack as a whole: its hash, its text for the emulator, its description.
 
-use spindle_model::Branch;
+use spindle_model::{Branch, ClosedLoop, Order, VirtualTime, counters_of_all};
 
 use super::*;
 use crate::stack::values::Origin;
@@ -95,6 +95,51 @@ fn every_built_in_stack_can_have_the_smallest_usual_size() {
         assert!(stack.has_usual_size() != table.size.is_some(), "{name}");
         assert!((512 << 20..=1 << 30).contains(&stack.size_bytes()), "{name}: {}", stack.size_bytes());
         assert_eq!(stack.build(1).size_bytes(), stack.size_bytes(), "{name}");
+    }
+}
+
+#[test]
+fn every_part_of_a_built_in_stack_is_counted_under_its_name() {
+    for name in built_in_names() {
+        let stack = StackSpec::of_name(name, Some("2 GiB"), StackSpec::usual_file_system(name)).unwrap();
+        let (outline, counted) = (stack.tree().outline(), counters_of_all(&*stack.build(1)));
+        assert_eq!(outline.len(), counted.len(), "{name}: {outline:?}");
+    }
+    let outline = |name: &str| {
+        let places = StackSpec::of_name(name, Some("2 GiB"), "ext4").unwrap().tree().outline();
+        places.iter().map(|place| format!("{} {}", place.depth, place.name)).collect::<Vec<_>>()
+    };
+    let array = ["0 cache", "1 raid", "2 flash 1", "2 flash 2", "2 flash 3", "2 flash 4"];
+    assert_eq!(outline("raid5-4x-x25e-controller"), array);
+    let logged = ["0 intent-log", "1 ssd-cache", "2 disk", "2 flash (fast)", "1 flash (fast)"];
+    assert_eq!(outline("barracuda-logged-cached"), logged);
+    assert_eq!(outline("iodrive-160"), ["0 flash"]);
+}
+
+#[test]
+fn only_drives_called_disks_seek() {
+    for name in built_in_names() {
+        let stack = StackSpec::of_name(name, Some("2 GiB"), StackSpec::usual_file_system(name)).unwrap();
+        let mut driver = VirtualTime::new(stack.build(1));
+        let reads = ClosedLoop {
+            read_percent: 100,
+            size_bytes: 4096,
+            queue_depth: 1,
+            order: Order::Random,
+            span_bytes: 1 << 30,
+            flush_after_write: false,
+            request_count: 100,
+            time_limit_ns: u64::MAX,
+            seed: 1,
+        };
+        reads.run(&mut driver);
+        let (outline, counted) = (stack.tree().outline(), counters_of_all(&**driver.device()));
+        let is_drive =
+            |index: usize| outline.get(index + 1).is_none_or(|next| next.depth <= outline[index].depth);
+        for (index, counters) in counted.iter().enumerate().filter(|(index, _)| is_drive(*index)) {
+            let is_disk = outline[index].name.starts_with("disk");
+            assert_eq!(counters.seeks > 0, is_disk && counters.reads > 0, "{name}: {outline:?} {counted:?}");
+        }
     }
 }
 
