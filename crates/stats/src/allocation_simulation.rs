@@ -5,7 +5,7 @@ use super::*;
 use crate::precision::simulation::{Noise, STEP, TREND};
 use crate::random::Random;
 
-const GOAL: Goal = Goal { half_width: 0.1, decisive_factor: None };
+const GOAL: Goal = Goal { half_width: 0.1, decisive_factor: None, is_about_a_difference: true };
 
 const BASELINE: Noise = Noise::LogNormal(0.03);
 

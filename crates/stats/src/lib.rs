@@ -40,7 +40,7 @@ pub use demerit::{Demerit, QuantileFunction, demerit, demerit_within};
 pub use describe::{error_of_count, fewest_for_quantile, mean, quantile, standard_deviation, variance};
 pub use drift::{Drift, drift};
 pub use equivalence::{Aim, Answer, Known, answer, is_not_worse};
-pub use precision::{Goal, Standing, State, standing};
+pub use precision::{CLOSER, Goal, Standing, State, standing};
 pub use settling::{has_settled, trend};
 pub use steady::{Truncation, mser5, snia_steady_from, steady_from};
 

@@ -51,9 +51,14 @@ fn the_interval_at_the_stop_holds_in_93_percent_and_equal_cells_differ_in_5() {
 }
 
 #[test]
-fn ten_percent_are_found_through_three_percent_of_noise() {
-    let tally = World::new(Noise::LogNormal(0.03), 1.1, 0.10).tally(RULE, seed_count());
-    assert!(tally.different() >= 0.9 - error(0.9), "found {}", tally.different());
+fn a_difference_as_large_as_the_goal_is_found_through_any_noise() {
+    for (noise, half_width) in NOISES {
+        let tally = World::new(noise, 1.0 + half_width, half_width).tally(RULE, seed_count());
+        let (found, covered) = (tally.different(), tally.covered());
+        println!("{noise:?}, {half_width}: found {:.1} %, covered {:.1} %", 100.0 * found, 100.0 * covered);
+        assert!(found >= 0.9 - error(0.9), "{noise:?}, {half_width}: found {found}");
+        assert!(covered >= 0.93 - error(0.93), "{noise:?}, {half_width}: covered {covered}");
+    }
 }
 
 #[test]
@@ -97,17 +102,27 @@ fn a_fifty_fold_difference_needs_few_trials() {
 }
 
 #[test]
-fn predictions_at_the_first_look_are_right_within_a_factor_of_two_or_three() {
-    let tally = World::new(Noise::LogNormal(0.2), 1.0, 0.10).tally(RULE, seed_count());
-    let predictions = [0.1, 0.5, 0.9].map(|probability| tally.prediction(probability));
+fn predictions_at_the_first_look_of_a_width_are_right_within_a_factor_of_two_or_three() {
+    let world = World::new(Noise::LogNormal(0.2), 1.0, 0.10);
+    let of_width = World { goal: Goal { is_about_a_difference: false, ..world.goal }, ..world };
+    let predictions_of = |world: World| {
+        let tally = world.tally(RULE, seed_count());
+        [0.1, 0.5, 0.9].map(|probability| tally.prediction(probability))
+    };
+    let predictions = predictions_of(of_width);
+    println!("of a width: {predictions:?}");
     assert!(predictions[0] > 0.3 && predictions[2] < 3.0, "{predictions:?}");
+    assert!((0.6..1.5).contains(&predictions[1]), "{predictions:?}");
+    // How far a ratio lies from 1, which decides how far the run must go, is hardly known then.
+    let predictions = predictions_of(world);
+    println!("of a difference: {predictions:?}");
     assert!((0.6..1.5).contains(&predictions[1]), "{predictions:?}");
 }
 
 /// A cell with trials in the first blocks only, and a baseline with surplus trials in all: the differences
 /// that pairs first, and Welch's interval over all trials show between equal cells.
 fn surplus(seed_count: u64, step: f64, trend: f64) -> (f64, f64) {
-    let goal = Goal { half_width: 0.1, decisive_factor: None };
+    let goal = Goal { half_width: 0.1, decisive_factor: None, is_about_a_difference: true };
     let (mut by_pairs, mut by_welch) = (0, 0);
     for seed in 0..seed_count {
         let mut random = Random::new(seed);
@@ -173,9 +188,10 @@ fn table() {
     for (noise, half_width) in NOISES {
         row(&format!("{noise:?}"), &World::new(noise, 1.0, half_width));
     }
-    for (deviation, effect, half_width) in
-        [(0.03, 1.1, 0.10), (0.03, 1.1, 0.05), (0.03, 1.02, 0.01), (0.005, 1.02, 0.01)]
-    {
+    for (noise, half_width) in NOISES {
+        row(&format!("planted, {noise:?}"), &World::new(noise, 1.0 + half_width, half_width));
+    }
+    for (deviation, effect, half_width) in [(0.03, 1.1, 0.05), (0.03, 1.02, 0.01), (0.005, 1.02, 0.01)] {
         row("planted", &World::new(Noise::LogNormal(deviation), effect, half_width));
     }
     let noise = Noise::LogNormal(0.2);
@@ -189,7 +205,7 @@ fn table() {
         let tally = World::new(Noise::LogNormal(0.03), 1.1, 0.10).tally(rule, TABLE_SEEDS);
         println!("first look at {fewest_pairs} pairs: found {:.1} %", 100.0 * tally.different());
     }
-    for deviation in [0.05, 0.08, 0.10, 0.12, 0.15] {
+    for deviation in [0.08, 0.12] {
         let tally = World::new(Noise::LogNormal(deviation), 1.0, 0.10).tally(RULE, MANY_SEEDS);
         println!("log-normal {deviation}, {MANY_SEEDS} seeds: different {:.2} %", 100.0 * tally.different());
     }

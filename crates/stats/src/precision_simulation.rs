@@ -65,7 +65,8 @@ pub(super) struct World {
 
 impl World {
     pub(super) fn new(noise: Noise, effect: f64, half_width: f64) -> World {
-        World { baseline: noise, candidate: noise, effect, goal: Goal { half_width, decisive_factor: None } }
+        let goal = Goal { half_width, decisive_factor: None, is_about_a_difference: true };
+        World { baseline: noise, candidate: noise, effect, goal }
     }
 
     pub(super) fn decided_by(self, factor: f64) -> World {
@@ -118,14 +119,19 @@ impl World {
     /// Whether the look could end the run. Looks that surely do not are left out, because their predictions
     /// take most of the time.
     fn may_end(&self, narrow: &[f64], log_ratios: &[f64]) -> bool {
-        const ROUNDING: f64 = 1.0 + 1e-9;
+        // Below the half-width of the look itself, whose arithmetic has another order.
+        const ROUNDING: f64 = 1.0 - 1e-9;
         let spread = standard_deviation(log_ratios).unwrap_or(0.0);
-        let is_narrow = narrow[log_ratios.len()] * spread <= self.goal.half_width.ln_1p() * ROUNDING;
-        let is_decided = self.goal.decisive_factor.zip(mean(log_ratios)).is_some_and(|(factor, centre)| {
-            sequence(log_ratios.len() as u32, spread)
-                .is_some_and(|half_width| half_width <= (centre.abs() - factor.ln()) * ROUNDING)
-        });
-        is_narrow || is_decided
+        let half_width = narrow[log_ratios.len()] * spread * ROUNDING;
+        let may_be_decided = self.goal.decisive_factor.is_some();
+        if half_width > self.goal.half_width.ln_1p() && !may_be_decided {
+            return false;
+        }
+        let distance = mean(log_ratios).map_or(0.0, f64::abs);
+        let by_sequence = sequence(log_ratios.len() as u32, spread).map(|width| width * ROUNDING);
+        let room = self.goal.decisive_factor.map(|factor| distance - factor.ln());
+        self.goal.is_reached(half_width, distance, by_sequence)
+            || by_sequence.zip(room).is_some_and(|(half_width, room)| half_width <= room)
     }
 
     pub(super) fn tally(&self, rule: Rule, seed_count: u64) -> Tally {

@@ -1,7 +1,7 @@
 use super::*;
 use crate::looks::{FEWEST_PAIRS, widened};
 
-const GOAL: Goal = Goal { half_width: 0.1, decisive_factor: None };
+const GOAL: Goal = Goal { half_width: 0.1, decisive_factor: None, is_about_a_difference: true };
 
 fn samples(values: &[f64]) -> Vec<Sample> {
     values.iter().zip(1..).map(|(value, block)| Sample { block, value: *value }).collect()

@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use spindle_base::text::{self, plural};
 use spindle_stats::{
-    CellTrials, Comparison, Goal, Method, Outlook, Sample, Standing, State, Verdict, outlook, standing,
+    CLOSER, CellTrials, Comparison, Goal, Method, Outlook, Sample, Standing, State, Verdict, outlook,
+    standing,
 };
 
 use super::format;
@@ -24,7 +25,11 @@ const FAILURES_MOST: usize = 3;
 
 impl Until {
     fn goal(&self) -> Goal {
-        Goal { half_width: self.half_width, decisive_factor: Some(DECISIVE_FACTOR) }
+        Goal {
+            half_width: self.half_width,
+            decisive_factor: Some(DECISIVE_FACTOR),
+            is_about_a_difference: true,
+        }
     }
 }
 
@@ -70,7 +75,11 @@ pub(crate) fn groups(records: &Records, until: &Until, last_block: u32) -> Vec<G
         // The ratio to one is the mean itself, and nothing makes it decisive.
         let ones: Vec<Sample> = all[index].iter().map(|sample| Sample { value: 1.0, ..*sample }).collect();
         let free = CellTrials { samples: &ones, cost_s: f64::MIN_POSITIVE };
-        let outlook = outlook(free, &[trials(index)], &Goal { decisive_factor: None, ..goal });
+        let outlook = outlook(
+            free,
+            &[trials(index)],
+            &Goal { decisive_factor: None, is_about_a_difference: false, ..goal },
+        );
         groups.push(Group { baseline: None, candidates: vec![index], outlook });
     }
     groups
@@ -121,10 +130,11 @@ pub(super) fn how_many_trials(records: &Records, subject: &str) -> String {
     let scenario = &records.header.scenario;
     match &scenario.until {
         Some(until) => format!(
-            "Each {subject} had at least {}, and further ones {}; a ratio that is surely above {DECISIVE_FACTOR} or \
-             below its inverse is known, too.",
+            "Each {subject} had at least {}, and further ones {}, or to within {} where that left open whether it \
+             differs from 1; a ratio that is surely above {DECISIVE_FACTOR} or below its inverse is known, too.",
             plural(scenario.trials_per_cell as usize, "trial"),
-            until.words()
+            until.words(),
+            format::percent(CLOSER * until.half_width)
         ),
         None => {
             format!(
@@ -167,6 +177,9 @@ fn note(records: &Records, until: &Until, group: &Group, index: usize, standing:
     };
     let asked = format::percent(until.half_width);
     let known = match standing.half_width.filter(|_| standing.state != State::TooFew) {
+        Some(width) if width <= until.half_width => {
+            format!("is known to within {}, which leaves open whether they differ", format::percent(width))
+        }
         Some(width) => format!("is known to within {}, and {asked} are asked for", format::percent(width)),
         None => format!("is not known yet to within {asked}"),
     };
@@ -294,7 +307,7 @@ pub(crate) mod tests {
     #[test]
     fn what_is_not_known_says_what_it_would_take() {
         assert_eq!(notes(&measured(&[STEADY, STEADY])), [""; 0]);
-        insta::assert_snapshot!(notes(&measured(&[STEADY, STEADY, LOUD])).join("\n"), @"The ratio of “disk 2” to “disk 0” is known to within 57 %, and 10 % are asked for: about 47 further trials of each would do, which take 15 min 40 s.");
+        insta::assert_snapshot!(notes(&measured(&[STEADY, STEADY, LOUD])).join("\n"), @r"The ratio of “disk 2” to “disk 0” is known to within 67 %, and 10 % are asked for: about 119 further trials of each would do, which take 39 min 40 s.");
         insta::assert_snapshot!(notes(&measured(&[&STEADY[..3], &STEADY[..3]])).join("\n"), @"The ratio of “disk 1” to “disk 0” is not known yet to within 10 %: about 2 further trials of each would do, which take 40 s.");
     }
 }

@@ -169,7 +169,8 @@ pub(super) struct RunTable {
     /// Trials of each cell, in place of `until`. Three or more give an interval.
     #[schemars(range(min = 1, max = TRIALS_MAX), example = 3)]
     pub trials: Option<u32>,
-    /// Trials are repeated until the 95 % interval of each ratio reaches no further than this to either side, or
+    /// Trials are repeated until the 95 % interval of each ratio reaches no further than this to either side and says
+    /// whether the two cells differ, at the latest when it reaches no further than six tenths of this, or
     /// until the ratio is surely above 2 or below 1/2. Unless given, and without `trials`, 10 %.
     #[schemars(example = "5 %")]
     pub until: Option<until::HalfWidth>,

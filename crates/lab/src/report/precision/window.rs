@@ -98,6 +98,6 @@ mod tests {
     fn another_window_is_told_only_if_it_takes_less() {
         let told = |further_s| cheaper(&spiky(60.0), &["cell-0", "cell-1"], 0.1, further_s);
         assert_eq!(told(Some(1.0)), None);
-        insta::assert_snapshot!(told(None).unwrap(), @r#"windows of `measure = "80 s"` would need 18 trials of each, 3 h 48 min in all"#);
+        insta::assert_snapshot!(told(None).unwrap(), @r#"windows of `measure = "78 s"` would need 21 trials of each, 4 h 20 min in all"#);
     }
 }
