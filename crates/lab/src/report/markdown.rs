@@ -42,6 +42,7 @@ pub(super) fn page(view: &View) -> String {
     titled(&mut page, "Failed trials", &failures);
     titled(&mut page, "About these records", &view.notes);
     let assumptions = view.assumptions.iter().flat_map(|of| of.lines()).collect_vec();
+    titled(&mut page, "Errata of the method since these records", &view.errata);
     titled(&mut page, "Assumptions of the profiles", &assumptions);
     titled(&mut page, "Deviations of the workload from its specification", &view.header.deviations);
     let mut origins = vec![format!("start: {}", view.start)];

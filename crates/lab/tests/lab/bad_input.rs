@@ -78,7 +78,7 @@ fn a_clock_that_was_set_back_between_trials_is_told() {
     assert_eq!(
         notes,
         ["Trial 2 of `x25-m` started at 1999-12-31T23:00:00Z, before the one that stands before it \
-         (2000-01-01T00:02:00Z): the clock of the machine was set back. No figure depends on it."]
+         (2100-01-01T00:02:00Z): the clock of the machine was set back. No figure depends on it."]
     );
 }
 

@@ -299,7 +299,7 @@ fn cells_of_two_runs_at_different_dilations_are_not_compared_unasked() {
     let side = |text: &str| Side::new("run.jsonl", records(text), None).unwrap();
     let real = file(&[DISK, FLASH], 2, |_, _| {});
     let dilated = file(&[DISK, FLASH], 2, |trial, _| at(4.0, trial));
-    let dilated = dilated.replace("2000-01-01T00:00:00Z", "2000-01-02T00:00:00Z");
+    let dilated = dilated.replace("2100-01-01T00:00:00Z", "2100-01-02T00:00:00Z");
     let refused = between(&side(&real), &side(&dilated), false, WITHIN).unwrap_err().to_string();
     assert!(refused.contains("are different experiments (dilation: 1 against 4)"), "{refused}");
     between(&side(&real), &side(&dilated), true, WITHIN).unwrap();

@@ -53,7 +53,7 @@ note: iodrive has warnings: CPU saturated, late; `spindle report run.jsonl --for
 #[test]
 fn two_runs_are_not_paired_and_their_differences_are_named() {
     let later =
-        quickstart().replace("2000-01-01T00:00:00Z", "2000-01-02T00:00:00Z").replace("10.11.6", "11.4.2");
+        quickstart().replace("2100-01-01T00:00:00Z", "2100-01-02T00:00:00Z").replace("10.11.6", "11.4.2");
     let comparisons = between(&side(&quickstart(), None), &side(&later, None)).expect("cells in common");
     insta::assert_snapshot!(text(&comparisons), @r"
     hdd-7200 (run.jsonl) to hdd-7200 (run.jsonl): not known yet, ratio 1.00 (0.964 to 1.04): the

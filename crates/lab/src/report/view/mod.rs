@@ -71,6 +71,8 @@ pub struct View {
     pub start: String,
     pub settings: Vec<Setting>,
     pub provenance: Vec<Setting>,
+    /// Changes of the method that are later than the records, as sentences.
+    pub errata: Vec<String>,
     /// Everything that the record knows about its machine; empty for earlier records.
     pub machine: Vec<Section>,
     pub assumptions: Vec<Assumptions>,
@@ -153,6 +155,7 @@ impl View {
             start: start(header.scenario.start),
             settings: provenance::settings(records),
             provenance: provenance::origins(records),
+            errata: provenance::errata(&records.header.created_at),
             machine: header.machine.summary.iter().flat_map(|summary| summary.sections()).collect(),
             assumptions: Assumptions::by_device(header),
             header: header.clone(),

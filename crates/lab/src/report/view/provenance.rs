@@ -1,5 +1,7 @@
 //! Provenance of the numbers. Facts common to all cells appear once, other facts appear per cell.
 
+mod errata;
+
 use std::collections::BTreeMap;
 
 use itertools::Itertools as _;
@@ -7,6 +9,7 @@ use serde::Serialize;
 
 use crate::record::{Cell, Header, Provenance};
 use crate::report::{Records, format};
+pub(super) use errata::errata;
 use spindle_base::text::plural;
 
 #[derive(Debug, Clone, Serialize)]

@@ -110,7 +110,7 @@ fn header(shapes: &[Shape], trial_count: u32) -> Header {
     Header {
         deviations: vec!["tpcc: Made up for a test: terminals do not think.".to_owned()],
         format: FORMAT,
-        created_at: "2000-01-01T00:00:00Z".to_owned(),
+        created_at: "2100-01-01T00:00:00Z".to_owned(),
         provenance: Provenance {
             spindle_version: "0.1.0".to_owned(),
             git_revision: "0000000".to_owned(),
@@ -189,7 +189,7 @@ fn trial(shape: &Shape, block: u32, machine: f64, seed: u64, seconds: usize) -> 
             ]),
             seed,
         },
-        started_at: format!("2000-01-01T00:{:02}:00Z", block % 60),
+        started_at: format!("2100-01-01T00:{:02}:00Z", block % 60),
         phases_s: BTreeMap::from([("restore".to_owned(), 0.4), ("measure".to_owned(), 60.0)]),
         error: None,
         measurement: Some(measurement(shape, machine, seed, seconds)),
