@@ -182,7 +182,8 @@ pub(super) struct RunTable {
     #[schemars(example = "30 s")]
     pub warm_up: Option<DurationText>,
     /// Load on the emulated storage between the warm-up and the measured window: a time after a `warm-fast`
-    /// warm-up, or `until steady`. Unless given, none.
+    /// warm-up, or `until steady`. Unless given, none, or `until steady` where neither `trials` nor `warm_up` is
+    /// given.
     #[schemars(example = "10 s")]
     pub settle: Option<settle::Written>,
     /// With `settle = "until steady"`, the window begins after so long, steady or not. Unless given, 5 min.

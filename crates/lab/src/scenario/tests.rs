@@ -434,6 +434,18 @@ fn a_settling_can_end_when_the_load_is_steady() {
     check("warm-fast", "settle = \"until steady\"", 30, "until steady, at most 5 min");
     check("warm", "settle = \"until steady\"\nsettle_at_most = \"1 min\"", 0, "until steady, at most 1 min");
     check("warm", "settle = \"until steady\"\nwarm_up = \"8 s\"", 8, "until steady, at most 5 min");
+    // What is left to the run ends by a rule: the settling as the trials.
+    let left = |start: &str, keys: &str| {
+        let run = parsed(&settling(start, keys).replace("trials = 3\n", "")).run;
+        (run.warm_up.as_secs(), run.settle.words())
+    };
+    let steady = |warm_up_s: u64| (warm_up_s, "until steady, at most 5 min".to_owned());
+    assert_eq!(left("warm", ""), steady(0));
+    assert_eq!(left("warm-fast", ""), steady(30));
+    assert_eq!(left("warm", "settle_at_most = \"2 min\""), (0, "until steady, at most 2 min".to_owned()));
+    assert_eq!(left("warm", "warm_up = \"8 s\""), (8, "0 s".to_owned()));
+    assert_eq!(left("warm-fast", "settle = \"5 s\""), (30, "5 s".to_owned()));
+    assert_eq!(left("cold", ""), (0, "0 s".to_owned()));
     let hash = |keys: &str| parsed(&settling("warm", keys)).hash();
     let longer = hash("settle = \"until steady\"\nsettle_at_most = \"6 min\"");
     assert_ne!(hash("settle = \"until steady\""), longer);

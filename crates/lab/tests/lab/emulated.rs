@@ -185,7 +185,7 @@ fn a_dilated_disk_is_slower_on_the_clock_and_not_in_its_own_figures() {
 /// A read that moves the arm of this disk takes 5 ms or more: half a rotation, and the arm's way.
 fn check_dilated_disk(wish: Option<&str>, transport: &str) {
     const K: f64 = 4.0;
-    let Some(bench) = Bench::new() else { return };
+    let Some(bench) = in_check_all(Bench::new) else { return };
     let up =
         ["disk", "up", "hdd-7200", "--size", "1 GiB", "--file-system", "none", "--name", "slow", "--json"];
     let up = [&up[..], &["--dilation", "4"]].concat();

@@ -264,7 +264,7 @@ fn a_signal_is_noticed_while_a_foreign_tool_fills_the_tables() {
 
 #[test]
 fn a_signal_is_noticed_while_a_server_starts() {
-    let Some(bench) = Bench::with_loaded_database() else { return };
+    let Some(bench) = in_check_all(Bench::with_loaded_database) else { return };
     let sleep = bench.write("sleep.sql", "SELECT SLEEP(600);\n");
     bench.write("test.toml", &with_setting(&format!("init_file = {sleep:?}")));
     let run = bench.start_scenario();

@@ -1,6 +1,7 @@
 //! Whole runs of PostgreSQL on emulated disks.
 
 use crate::emulated_support::{Bench, scenario};
+use crate::in_check_all;
 
 const SETTINGS: &str = "settings = { innodb_flush_method = \"O_DIRECT\", innodb_buffer_pool_size = \"12M\" }";
 const LAYOUT: &str = "[stacks.log]
@@ -22,7 +23,7 @@ fn postgres(settings: &str, layout: &str) -> String {
 
 #[test]
 fn commits_of_postgresql_reach_the_disk_of_its_log_and_the_database_is_verified() {
-    let Some(bench) = Bench::new() else { return };
+    let Some(bench) = in_check_all(Bench::new) else { return };
     bench.write("test.toml", &postgres("shared_buffers = \"16MB\", max_wal_size = \"96MB\"", LAYOUT));
     let (trial, measurement) = bench.run_one_tpcc();
     assert!(measurement.cpu.server_s > 0.0, "{:?}", measurement.cpu);

@@ -9,7 +9,7 @@ use spindle_base::{Mistake, text};
 use spindle_stats::settling;
 
 use crate::record::{StartState, spelling};
-use crate::scenario::file::{DurationText, RunTable};
+use crate::scenario::file::{DurationText, Measure, RunTable};
 
 /// Unless the scenario says otherwise.
 const AT_MOST: Duration = Duration::from_secs(5 * 60);
@@ -77,12 +77,20 @@ impl Settle {
     }
 }
 
+/// A run that decides itself how many trials it needs also decides when each is steady, unless the scenario says how
+/// long the load is to go on before the window.
+fn is_left_to_the_run(run: &RunTable, start: StartState) -> bool {
+    let has_window = run.measure != Measure::Once && start != StartState::Cold;
+    has_window && run.trials.is_none() && run.warm_up.is_none()
+}
+
 pub(super) fn rule(run: &RunTable, start: StartState) -> Result<Settle, Mistake> {
     let meaningless = || {
         let message = format!("has no meaning with start = \"{}\"; leave it out", spelling(&start));
         Err(Mistake::at("run.settle", message))
     };
-    match (run.settle, run.settle_at_most) {
+    let settle = run.settle.or_else(|| is_left_to_the_run(run, start).then_some(Written::UntilSteady));
+    match (settle, run.settle_at_most) {
         (Some(_), _) if start == StartState::Cold => meaningless(),
         (Some(Written::UntilSteady), at_most) => {
             let at_most = at_most.map_or(AT_MOST, |DurationText(duration)| duration);
