@@ -1,4 +1,5 @@
-//! Records name the revision that made them, and the binary holds every profile and every published study.
+//! Records name the revision that made them, and the binary holds every profile, every published study and the scenarios that
+//! repeat it.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -24,6 +25,38 @@ fn list_files(directory: &str, list: &str) -> io::Result<()> {
     fs::write(format!("{}/{list}", env::var("OUT_DIR").unwrap_or_default()), format!("&[\n{array}]"))
 }
 
+/// Writes an array with the name of each study that is repeated, the text that says how, how Spindle reads its claims, and its
+/// scenarios by name.
+fn list_studies() -> io::Result<()> {
+    let root = fs::canonicalize("../../studies")?;
+    println!("cargo::rerun-if-changed={}", root.display());
+    let entries = |directory: &PathBuf| -> io::Result<Vec<PathBuf>> {
+        let mut paths: Vec<_> =
+            fs::read_dir(directory)?.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?;
+        paths.sort();
+        Ok(paths)
+    };
+    let mut array = String::new();
+    for folder in entries(&root)?.into_iter().filter(|path| path.is_dir()) {
+        let (claims, prose) = (folder.join("claims.toml"), folder.join("study.md"));
+        let is_scenario = |path: &PathBuf| path.extension().is_some_and(|it| it == "toml") && *path != claims;
+        let scenarios: String = entries(&folder)?
+            .iter()
+            .filter(|path| is_scenario(path))
+            .map(|path| format!("({:?}, include_str!({path:?})), ", path.file_stem().unwrap_or_default()))
+            .collect();
+        println!("cargo::rerun-if-changed={}", folder.display());
+        array += &format!(
+            "({:?}, include_str!({prose:?}), include_str!({claims:?}), &[{scenarios}]),\n",
+            folder.file_name().unwrap_or_default()
+        );
+    }
+    fs::write(
+        format!("{}/study_folders.rs", env::var("OUT_DIR").unwrap_or_default()),
+        format!("&[\n{array}]"),
+    )
+}
+
 /// Compiles the preload library, whose bytes are part of the binary. It has no dependencies.
 fn compile_preload_library() -> io::Result<()> {
     const SOURCE: &str = "../dilate/src";
@@ -42,6 +75,7 @@ fn compile_preload_library() -> io::Result<()> {
 fn main() -> io::Result<()> {
     list_files("profiles", "profiles.rs")?;
     list_files("published/studies", "studies.rs")?;
+    list_studies()?;
     compile_preload_library()?;
     println!("cargo::rerun-if-changed=build.rs");
     // The reflog of HEAD grows with every commit and every change of branch.

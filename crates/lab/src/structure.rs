@@ -33,6 +33,7 @@ const ROOMS: [(&str, &[&str]); 2] = [
             "observe",
             "watch",
             "run",
+            "study",
             "bench",
             "published",
             "cmd",

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::rows::Place;
 use super::study::{Better, VALUE};
 use crate::record::{Mark, Selector};
 
@@ -20,6 +21,7 @@ pub struct Check {
 #[serde(deny_unknown_fields)]
 pub struct Ground {
     /// The study prints the figures, so that its own data can support the claim or not.
+    #[serde(default)]
     pub verifiable: bool,
     /// Whether they do.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -162,6 +164,48 @@ const GROUND: [&str; 9] =
     ["verifiable", "holds", "table", "metric", "better", "column", "stated_text", "note", "computed"];
 
 impl Check {
+    /// The table of the figures, or the quantity by which a check without a table calls them.
+    pub fn source(&self) -> Option<&str> {
+        self.ground.table.as_deref().or(self.ground.metric.as_deref())
+    }
+
+    /// The rows that it compares.
+    pub fn rows(&self) -> Vec<Selector> {
+        let members = |key: &str, place: &Selector, marks: &mut dyn Iterator<Item = &Mark>| {
+            let row = |mark: &Mark| {
+                let mut row = place.clone();
+                row.insert(key.to_owned(), mark.clone());
+                row
+            };
+            marks.map(row).collect::<Vec<_>>()
+        };
+        match &self.form {
+            Form::Ratio(ratio) => vec![ratio.numerator.clone(), ratio.denominator.clone()],
+            Form::Difference { minuend, subtrahend, .. } => vec![minuend.clone(), subtrahend.clone()],
+            Form::Threshold { row, .. } => vec![row.clone()],
+            Form::Ordering { key, order, place, .. } => {
+                members(key, place, &mut order.iter().flat_map(Rank::members))
+            }
+            Form::Similar { key, members: marks, place, .. } => members(key, place, &mut marks.iter()),
+            Form::CountWithin { over, over_values, a, b, .. } => {
+                [members(over, a, &mut over_values.iter()), members(over, b, &mut over_values.iter())]
+                    .concat()
+            }
+        }
+    }
+
+    /// The rows that it compares, with their table or quantity and their column.
+    pub(super) fn places(&self) -> Vec<Place> {
+        let source = self.source().unwrap_or_default();
+        let of_ratio = match &self.form {
+            Form::Ratio(ratio) => [ratio.table_numerator.as_deref(), ratio.table_denominator.as_deref()],
+            _ => [None; 2],
+        };
+        let table = |index: usize| of_ratio.get(index).copied().flatten().unwrap_or(source).to_owned();
+        let place = |(index, row)| Place { table: table(index), row, column: self.column().to_owned() };
+        self.rows().into_iter().enumerate().map(place).collect()
+    }
+
     pub fn column(&self) -> &str {
         self.ground.column.as_deref().unwrap_or(VALUE)
     }

@@ -23,10 +23,11 @@ pub use check::{Bound, Check, Direction, Form, Ground, Rank, Ratio, Relation};
 pub use estimate::{Estimate, Figure};
 pub use layout::{ComparisonFormat, Format};
 pub use own_data::{OwnData, Support, support};
-pub use reproduction::{Comparison, Comparisons, RowOfRun, compare};
+pub use reproduction::{Comparison, Comparisons, RowOfRun, compare, compare_study};
 pub use rows::{Lookup, Place};
 pub use study::{
-    Better, Claim, ClaimKind, Column, Erratum, Missing, Origin, Row, Setup, Severity, Source, Study, Table,
+    Because, Better, Cause, Claim, ClaimKind, Column, Erratum, Finding, Folder, Missing, Origin, Row, Setup,
+    Severity, Source, Study, Table, Untestable, folder, folders,
 };
 pub use tag::{check_cells, check_row};
 pub use verdict::{CheckOutcome, ClaimOutcome, Verdict, outcome, outcomes};

@@ -4,7 +4,7 @@ use itertools::Itertools as _;
 
 use super::check::{Check, Rank};
 use super::estimate::Figure;
-use super::study::{Better, Study, Table};
+use super::study::{Better, Study};
 use crate::record::{Mark, Selector, selector_words};
 
 /// A column of a row.
@@ -21,7 +21,9 @@ pub type Lookup<'a> = &'a dyn Fn(&Place) -> Result<Figure, String>;
 /// The figures of one check.
 pub(super) struct Rows<'a> {
     check: &'a Check,
-    table: &'a Table,
+    /// The table, or the quantity of a check without one.
+    source: &'a str,
+    better: Option<Better>,
     lookup: Lookup<'a>,
 }
 
@@ -47,16 +49,16 @@ impl Place {
 
 impl<'a> Rows<'a> {
     /// # Errors
-    /// The check has no table: the study gives a result without the figures behind it.
+    /// The check names neither a table nor a quantity.
     pub(super) fn new(study: &'a Study, check: &'a Check, lookup: Lookup<'a>) -> Result<Rows<'a>, String> {
-        let table = check.ground.table.as_deref().and_then(|id| study.table(id));
-        let table = table.ok_or("the study prints no rows behind its text")?;
-        Ok(Rows { check, table, lookup })
+        let source = check.source().ok_or("the study names no figure")?;
+        let better = check.ground.better.or_else(|| study.table(source).map(|table| table.better));
+        Ok(Rows { check, source, better, lookup })
     }
 
     /// The figure of a row of the check's table, or of another one.
     pub(super) fn figure(&self, row: &Selector, table: Option<&str>) -> Result<Figure, String> {
-        let table = table.unwrap_or(&self.table.id).to_owned();
+        let table = table.unwrap_or(self.source).to_owned();
         (self.lookup)(&Place { table, row: row.clone(), column: self.check.column().to_owned() })
     }
 
@@ -76,7 +78,7 @@ impl<'a> Rows<'a> {
     }
 
     pub(super) fn is_higher_better(&self) -> bool {
-        self.check.ground.better.unwrap_or(self.table.better) != Better::Lower
+        self.better != Some(Better::Lower)
     }
 }
 

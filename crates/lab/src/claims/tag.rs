@@ -3,8 +3,9 @@
 use itertools::Itertools as _;
 use spindle_base::{Mistake, near};
 
+use super::reproduction::check_figure;
 use super::studies;
-use super::study::{Row, Study, Table, VALUE};
+use super::study::{Reading, Row, Study, Table, VALUE};
 use crate::record::{Mark, PublishedTag, Selector, selector_words};
 
 /// The study, the table, the row and the column of a tag.
@@ -15,10 +16,8 @@ pub fn check_row(tag: &PublishedTag) -> Result<(), Mistake> {
     let slugs = studies().iter().map(Study::slug).collect_vec();
     let study = studies().iter().find(|study| study.slug() == tag.study);
     let study = study.ok_or_else(|| unknown("study", "there is no published study", &tag.study, &slugs))?;
-    let ids = study.tables.iter().map(|table| table.id.as_str()).collect_vec();
-    let table = study
-        .table(&tag.table)
-        .ok_or_else(|| unknown("table", &format!("study `{}` has no table", tag.study), &tag.table, &ids))?;
+    check_figure(&tag.figure)?;
+    let Some(table) = study.table(&tag.table) else { return check_quantity(study, tag) };
     let row = table.row(&tag.row).ok_or_else(|| unknown_row(table, &tag.row))?;
     let column = tag.column.as_deref().unwrap_or(VALUE);
     if row.number(column).is_some() {
@@ -28,6 +27,27 @@ pub fn check_row(tag: &PublishedTag) -> Result<(), Mistake> {
     let columns = columns.filter(|key| row.number(key).is_some()).chain([VALUE]).collect_vec();
     let words = format!("table `{}` has no numbers in column", tag.table);
     Err(unknown("column", &words, column, &columns))
+}
+
+/// A row of a quantity that checks without a table compare.
+fn check_quantity(study: &Study, tag: &PublishedTag) -> Result<(), Mistake> {
+    let reading = Reading::of(study.slug());
+    let checks = study.checks().map(|(_, check)| check).chain(reading.checks.iter().map(|own| &own.check));
+    let without_table = checks.filter(|check| check.ground.table.is_none()).collect_vec();
+    let rows = without_table.iter().filter(|check| check.source() == Some(&tag.table));
+    let rows = rows.flat_map(|check| check.rows()).collect_vec();
+    if rows.contains(&tag.row) {
+        return Ok(());
+    }
+    if rows.is_empty() {
+        let tables = study.tables.iter().map(|table| table.id.as_str());
+        let known =
+            tables.chain(without_table.iter().filter_map(|check| check.source())).unique().collect_vec();
+        return Err(unknown("table", &format!("study `{}` has no table", study.slug()), &tag.table, &known));
+    }
+    let known = rows.iter().map(selector_words).unique().collect_vec();
+    let known = known.iter().map(String::as_str).collect_vec();
+    Err(unknown("row", &format!("`{}` has no row", tag.table), &selector_words(&tag.row), &known))
 }
 
 fn unknown(key: &str, words: &str, name: &str, known: &[&str]) -> Mistake {
@@ -77,10 +97,11 @@ pub fn check_cells(tags: &[PublishedTag], cells: &[Vec<String>]) -> Result<(), M
                 ));
             }
             [_] => {}
+            _ if tag.best_over.is_some() => {}
             several => {
                 let names = several.iter().map(String::as_str).collect_vec();
                 let words = format!(
-                    "a row is of one cell, and {} fit; name its `stack`, `server` or `workload`",
+                    "a row is of one cell, and {} fit; name its `stack`, `server` or `workload`, or the axis `best_over`",
                     near::list(&names)
                 );
                 return Err(Mistake::at(place, words));

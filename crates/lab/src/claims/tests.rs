@@ -173,7 +173,7 @@ fn a_row_is_of_one_cell() {
     check(
         std::slice::from_ref(&one),
         &[&["hdd", "ssd"]],
-        "published[0]: a row is of one cell, and `hdd` and `ssd` fit; name its `stack`, `server` or `workload`",
+        "published[0]: a row is of one cell, and `hdd` and `ssd` fit; name its `stack`, `server` or `workload`, or the axis `best_over`",
     );
     check(
         &[one.clone(), one.clone()],

@@ -18,8 +18,9 @@
 //! that there are. Any other check without a figure is not testable yet, and the reason names what is
 //! missing.
 //!
-//! Not testable at all are rules without a figure, results without the rows behind them, and quantities that
-//! no figure of a trial stands for, such as the price of a drive: no run has their rows.
+//! A check without a table names a quantity and rows of it, which a cell can repeat as well. A rule that the study gives
+//! in words has checks of ours, which state it in figures (`study/reading.rs`). Not testable at all are advice,
+//! definitions, and quantities that no figure of a trial stands for, such as the price of a drive.
 //!
 //! **A claim** has the first of these verdicts that one of its tested checks has: contradicted, not decided,
 //! direction only, confirmed. It is not decided while the study prints rows behind a check that no run has,
@@ -34,7 +35,7 @@ use super::check::{Bound, Check, Form, Rank};
 use super::estimate::Estimate;
 use super::own_data::{OwnData, Support, support};
 use super::rows::{Lookup, Pairs, Rows, in_order, ties};
-use super::study::{Claim, Study};
+use super::study::{Claim, Finding as Found, Reading, Study, Untestable};
 use super::target::{Target, decided};
 use crate::record::Mark;
 
@@ -63,6 +64,9 @@ pub struct CheckOutcome {
     pub verdict_of_rows: Option<Verdict>,
     /// What the study's own rows say.
     pub own_data: Option<Support>,
+    /// Spindle states a rule of the study in figures.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_ours: bool,
 }
 
 /// A claim against a reproduction.
@@ -75,6 +79,15 @@ pub struct ClaimOutcome {
     pub tested: usize,
     pub own_data: OwnData,
     pub checks: Vec<CheckOutcome>,
+    /// Why no run can test the claim.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub untestable: Option<Untestable>,
+    /// What was found about a claim that does not come out as stated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub finding: Option<Found>,
+    /// What some of the rows have in place of what the study measured.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub stand_ins: Vec<String>,
 }
 
 impl CheckOutcome {
@@ -105,15 +118,28 @@ impl Finding {
 
 /// Every claim of a study against the figures of a reproduction.
 pub fn outcomes(study: &Study, lookup: Lookup) -> Vec<ClaimOutcome> {
+    let reading = Reading::of(study.slug());
     let of_claim = |claim: &Claim| {
+        let ours = reading.checks_of(&claim.id).map(|check| (check, true));
+        let all = claim.checks.iter().map(|check| (check, false)).chain(ours);
         let checks: Vec<CheckOutcome> =
-            claim.checks.iter().map(|check| outcome(study, check, lookup)).collect();
+            all.map(|(check, is_ours)| CheckOutcome { is_ours, ..outcome(study, check, lookup) }).collect();
         let worst = checks.iter().map(|check| check.verdict).min().unwrap_or(Verdict::NotTestable);
         let tested = checks.iter().filter(|check| check.verdict != Verdict::NotTestable).count();
         let is_open = tested > 0 && checks.iter().any(CheckOutcome::is_without_a_run);
         let verdict = if is_open { worst.min(Verdict::NotDecided) } else { worst };
         let own_data = OwnData::of(study, claim);
-        ClaimOutcome { id: claim.id.clone(), text: claim.text.clone(), verdict, tested, own_data, checks }
+        ClaimOutcome {
+            id: claim.id.clone(),
+            text: claim.text.clone(),
+            verdict,
+            tested,
+            own_data,
+            checks,
+            untestable: reading.untestable(&claim.id).filter(|_| tested == 0).cloned(),
+            finding: reading.finding(&claim.id).filter(|_| tested > 0).cloned(),
+            stand_ins: Vec::new(),
+        }
     };
     study.claims.iter().map(of_claim).collect()
 }
@@ -124,7 +150,15 @@ pub fn outcome(study: &Study, check: &Check, lookup: Lookup) -> CheckOutcome {
     let finding = finding.unwrap_or_else(|reason| Finding::new(Verdict::NotTestable, reason));
     let Finding { verdict, measured, reason, verdict_of_rows } = finding;
     let own_data = support(study, check);
-    CheckOutcome { check: check.clone(), verdict, measured, reason, verdict_of_rows, own_data }
+    CheckOutcome {
+        check: check.clone(),
+        verdict,
+        measured,
+        reason,
+        verdict_of_rows,
+        own_data,
+        is_ours: false,
+    }
 }
 
 /// # Errors

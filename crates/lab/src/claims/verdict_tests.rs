@@ -49,7 +49,8 @@ fn a_reproduction_that_repeats_a_study_confirms_what_its_data_support() {
             Ok(measured(&[value, value * 1.001, value * 0.999]))
         };
         for claim in outcomes(study, &lookup) {
-            for check in claim.checks.iter().filter(|check| check.own_data.is_some()) {
+            let of_study = claim.checks.iter().filter(|check| !check.is_ours);
+            for check in of_study.filter(|check| check.own_data.is_some()) {
                 let of_rows = check.verdict_of_rows.unwrap_or(check.verdict);
                 let is_supported = check.own_data.is_some_and(|own| own.holds);
                 count += 1;
@@ -76,7 +77,7 @@ fn json_has_the_verdict_of_every_check_of_every_claim_and_the_value_of_a_tested_
             let json = serde_json::to_value(&claim).unwrap();
             claims += 1;
             for check in json["checks"].as_array().unwrap() {
-                checks += 1;
+                checks += usize::from(check.get("is_ours").is_none());
                 let verdict = check["verdict"].as_str().unwrap();
                 values += usize::from(check["measured"]["value"].is_number());
                 // A check without one value has words in its place.
@@ -246,7 +247,7 @@ fn the_worst_tested_check_decides_about_a_claim() {
         let outcome = outcomes.iter().find(|outcome| outcome.id == id).unwrap();
         format!("{}, {} of {}", words(&outcome.verdict), outcome.tested, outcome.checks.len())
     };
-    assert_snapshot!(["M-06", "M-09", "M-18", "M-24"].map(verdict).join("\n"), @r"
+    assert_snapshot!(["M-52", "M-09", "M-18", "M-24"].map(verdict).join("\n"), @r"
     not testable, 0 of 0
     not testable, 0 of 1
     confirmed, 3 of 3

@@ -7,7 +7,7 @@ use anyhow::{Error, Result};
 use clap::{Parser, Subcommand};
 
 use crate::cmd::{
-    clean, compare, disk, docs, doctor, load, new, plan, published, report, run, server, watch,
+    clean, compare, disk, docs, doctor, load, new, plan, published, report, run, server, study, watch,
 };
 use crate::host::interrupt::Interrupted;
 use spindle_base::Mistake;
@@ -45,6 +45,8 @@ enum Command {
     Compare(compare::CompareArguments),
     /// List published studies, show their claims, and hold a run against them.
     Published(published::PublishedArguments),
+    /// Repeat published studies on emulated storage, and tell which of their claims hold.
+    Study(study::StudyArguments),
     /// Bring up, measure, clone and take down emulated disks.
     Disk(disk::DiskArguments),
     /// Run a workload against a server that is already running.
@@ -89,6 +91,7 @@ impl Cli {
             Command::Report(arguments) => report::run(&arguments).map(done),
             Command::Compare(arguments) => compare::run(&arguments),
             Command::Published(arguments) => published::run(&arguments).map(done),
+            Command::Study(arguments) => study::run(&arguments),
             Command::Disk(arguments) => disk::run(arguments).map(done),
             Command::Load(arguments) => load::run(arguments).map(done),
             Command::Server(arguments) => server::run(&arguments).map(done),

@@ -14,4 +14,5 @@ pub mod published;
 pub mod report;
 pub mod run;
 pub mod server;
+pub mod study;
 pub mod watch;

@@ -1,6 +1,7 @@
 //! `spindle plan SCENARIO`: the cells and the time they will take.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::Result;
 use clap::Args;
@@ -18,6 +19,7 @@ use crate::scenario::fill::{Filled, percent};
 use crate::scenario::plan::{Plan, plan};
 use crate::scenario::{Bounds, Scenario, Settle};
 use crate::server::{Source, Trust};
+use spindle_base::Mistake;
 use spindle_base::text::{self, plural};
 use spindle_base::units::format_size_rounded;
 
@@ -58,6 +60,20 @@ pub fn run(arguments: &PlanArguments) -> Result<()> {
         eprintln!("spindle: warning: stacks.{stack}: {warning}");
     }
     print_answer(arguments.json, &json(&scenario, &plan, &filled), || table(&scenario, &plan, &filled))
+}
+
+/// The page of a scenario that is no file of the user's, and the time that its trials take.
+///
+/// # Errors
+/// Whatever a run refuses before its first trial.
+pub(super) fn page(name: &str, content: &str) -> Result<(String, Duration), Mistake> {
+    let bounds = Bounds { memory_bytes: provenance::memory_bytes(), trust: Trust::ReadOnly };
+    let scenario = Scenario::parse(name, content, &bounds)?;
+    if let Err(error) = preflight::check(&scenario, Path::new(name)) {
+        return Err(error.downcast::<Mistake>().unwrap_or_else(|error| Mistake::new(text::causes(&error))));
+    }
+    let plan = plan(&scenario);
+    Ok((table(&scenario, &plan, &scenario.filled()), plan.estimate.total))
 }
 
 fn table(scenario: &Scenario, plan: &Plan, filled: &[Filled]) -> String {

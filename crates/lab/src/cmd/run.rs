@@ -81,6 +81,7 @@ pub fn run(arguments: &RunArguments) -> Result<ExitCode> {
         resume: Resume { fresh: arguments.fresh, retry_failed: arguments.retry_failed },
         wait: arguments.wait,
         keep_disturbed: arguments.keep_disturbed,
+        at_most: None,
         program: std::env::current_exe().context("looking for our own binary")?,
     };
     if arguments.output.is_none() {

@@ -9,7 +9,7 @@ mod file_class;
 mod published;
 
 pub use file_class::FileClass;
-pub use published::{Mark, PublishedTag, Selector, TrialFigure, selector_words};
+pub use published::{FigureName, Mark, Per, PublishedTag, Selector, selector_words};
 
 /// One point of the matrix.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq)]

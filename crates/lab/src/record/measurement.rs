@@ -41,6 +41,9 @@ pub struct Measurement {
     /// `None` unless the scenario says `settle = "until steady"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settling: Option<Settling>,
+    /// The server was killed behind the window: from its start to its first answer, on the emulated storage.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recovery_s: Option<f64>,
     /// In the order of [`super::Cell::mounts`].
     pub mounts: Vec<MountView>,
     pub cpu: CpuSummary,

@@ -28,8 +28,8 @@ mod storage;
 mod warning;
 
 pub use cell::{
-    Cell, FileClass, Mark, MountHead, PublishedTag, Selector, StackHead, SweptPart, SweptValue, TrialFigure,
-    ZfsDeviceHead, ZfsHead, selector_words,
+    Cell, FigureName, FileClass, Mark, MountHead, Per, PublishedTag, Selector, StackHead, SweptPart,
+    SweptValue, ZfsDeviceHead, ZfsHead, selector_words,
 };
 pub use measurement::{
     Bottleneck, BottleneckKind, BusyThread, ChartHead, CommitEstimate, CpuSummary, EventView, Evidence,

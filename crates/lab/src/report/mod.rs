@@ -30,7 +30,7 @@ pub(crate) use text::wrapped;
 pub use view::{
     CellView, CurveView, Quantiles, Range, Ratio, StorageView, StudyTable, SweepView, TrialTable, View,
 };
-pub(crate) use view::{failure, measured, metric, rounded, samples, warning_names};
+pub(crate) use view::{failure, figure_of, measured, metric, rounded, samples, warning_names};
 
 /// How a report is laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]

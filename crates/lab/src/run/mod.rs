@@ -18,6 +18,7 @@ mod work_directory;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use itertools::Itertools as _;
@@ -57,6 +58,8 @@ pub struct Options {
     pub wait: bool,
     /// Disturbed trials are not repeated.
     pub keep_disturbed: bool,
+    /// Real time of this run: a block that would not end in it is not begun, but the first.
+    pub at_most: Option<Duration>,
     /// This binary. The load generator is one of its sub-commands.
     pub program: PathBuf,
 }
@@ -101,6 +104,7 @@ pub fn run(scenario: &Scenario, plan: &Plan, options: &Options, interrupt: &Inte
 
     let mut so_far = Records { header: header.clone(), trials: kept, notes: Vec::new() };
     let mut order = Order::new(plan, scenario.run.until, !options.keep_disturbed, &so_far);
+    order.end_after(options.at_most);
     let to_come = order.still_left(&so_far);
     let kept_count = so_far.trials.len();
     let mut progress =

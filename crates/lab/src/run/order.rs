@@ -2,7 +2,7 @@
 //! block by block, so that a run that goes on after an interruption takes the same way.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::record::{Trial, Until};
 use crate::report::{Group, Records, failure, groups};
@@ -19,6 +19,8 @@ pub(super) struct Order<'a> {
     kept_s: f64,
     /// The block that is under way.
     block: u32,
+    /// Time of this run alone.
+    at_most_s: Option<f64>,
 }
 
 impl<'a> Order<'a> {
@@ -26,7 +28,12 @@ impl<'a> Order<'a> {
     pub(super) fn new(plan: &'a Plan, until: Option<Until>, repeats: bool, kept: &Records) -> Order<'a> {
         let kept_s = kept.trials.iter().map(Trial::real_s).sum();
         let seed = kept.header.scenario.seed;
-        Order { plan, until, repeats, seed, began: Instant::now(), kept_s, block: 1 }
+        Order { plan, until, repeats, seed, began: Instant::now(), kept_s, block: 1, at_most_s: None }
+    }
+
+    /// This run begins no block that would not end within so long, but the first.
+    pub(super) fn end_after(&mut self, at_most: Option<Duration>) {
+        self.at_most_s = at_most.map(|at_most| at_most.as_secs_f64());
     }
 
     /// The trials to run before the next look at the records; none at the end. A block is looked at when it is
@@ -38,7 +45,18 @@ impl<'a> Order<'a> {
             return repeats;
         }
         let block = left.first().map(|planned| planned.block);
-        left.into_iter().take_while(|planned| Some(planned.block) == block).collect()
+        let left: Vec<_> = left.into_iter().take_while(|planned| Some(planned.block) == block).collect();
+        if self.ends_in_time(&left, records) { left } else { Vec::new() }
+    }
+
+    /// Whether a block ends before the time of this run does. Of a run without a trial that is not known.
+    fn ends_in_time(&self, block: &[PlannedTrial], records: &Records) -> bool {
+        let Some(at_most_s) = self.at_most_s.filter(|_| block.iter().any(|planned| planned.block > 1)) else {
+            return true;
+        };
+        let cells = block.iter().map(|planned| &self.plan.cells[planned.cell_index].name);
+        let block_s: f64 = cells.map(|cell| records.mean_real_s(cell).unwrap_or_default()).sum();
+        self.began.elapsed().as_secs_f64() + block_s <= at_most_s
     }
 
     /// All trials that are known to be left.
@@ -144,7 +162,6 @@ pub(super) mod tests {
     use crate::record::Warning;
     use crate::report::precision_tests::{UNTIL, add, records};
     use crate::scenario::plan::Estimate;
-    use std::time::Duration;
 
     /// Noise of trials, as factors that repeat.
     const QUIET: &[f64] = &[1.0, 1.01, 0.99];

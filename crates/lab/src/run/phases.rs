@@ -100,6 +100,21 @@ impl<'a> Phases<'a> {
         }
     }
 
+    /// Waits without load for this long of the trial's time.
+    pub(super) fn pause(&self, dilated: Duration) -> Result<()> {
+        let end = Instant::now() + self.time.real_time_of(dilated);
+        self.publisher.plan_phase(dilated);
+        loop {
+            self.interrupt.check()?;
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(());
+            }
+            std::thread::sleep(left.min(WATCH_STEP));
+            self.progress.tick();
+        }
+    }
+
     /// Lets the load run for this long of the trial's time.
     pub(super) fn watch(&self, client: &mut ClientProcess, dilated: Duration) -> Result<()> {
         let end = Instant::now() + self.time.real_time_of(dilated);
@@ -145,6 +160,7 @@ impl<'a> Phases<'a> {
             last,
             layout: layout.clone(),
             settling: None,
+            recovery_s: None,
             replicas: Vec::new(),
             telemetry,
             durability: Durability::default(),

@@ -6,7 +6,7 @@ mod warm_up;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use spindle_load::{RunSpec, Workload};
@@ -23,7 +23,7 @@ use crate::host::progress::Progress;
 use crate::host::provenance;
 use crate::host::trial_time::TrialTime;
 use crate::host::wall_clock::Clocks;
-use crate::observe::measurement;
+use crate::observe::measurement::{self, Window};
 use crate::record::{Cell, Check, FileClass, Measurement, Provenance, StartState, Trial, Warning};
 use crate::run::client::ClientProcess;
 use crate::scenario::Scenario;
@@ -267,12 +267,58 @@ impl Attempt<'_, '_> {
             changing: scenario.events.iter().flat_map(|event| event.change.settings()).cloned().collect(),
             ..instance(&self.mounts, &work_directory.join("trial"), settings, &self.phases.time)?
         };
-        let running = self.replicas.start_primary(&*servers[&cell.server], &instance);
+        let server = &*servers[&cell.server];
+        let running = self.replicas.start_primary(server, &instance);
         let mut running = running.context("starting the server")?;
-        self.with_server(&mut *running).map_err(|error| cause::of_server(error, &mut *running))
+        let measured = self.measured(&mut *running);
+        let (client, mut window) = measured.map_err(|error| cause::of_server(error, &mut *running))?;
+        let client = match scenario.run.recovery {
+            true => {
+                drop(client);
+                running = self.recovered(running, server, &instance, &mut window)?;
+                None
+            }
+            false => Some(client),
+        };
+        let finished = self.finished(&mut *running, client, window);
+        finished.map_err(|error| cause::of_server(error, &mut *running))
     }
 
-    fn with_server(&mut self, running: &mut dyn Running) -> Result<()> {
+    /// Kills the server and starts it again on the emulated storage, which it must read to be consistent.
+    fn recovered(
+        &mut self,
+        mut running: Box<dyn Running>,
+        server: &dyn Server,
+        instance: &Instance,
+        window: &mut Window,
+    ) -> Result<Box<dyn Running>> {
+        let Laboratory { interrupt, dilation, .. } = *self.laboratory;
+        running.crash().context("killing the server")?;
+        drop(running);
+        self.phases.enter("recovery")?;
+        let began = Instant::now();
+        let mut running = server.start(instance).context("starting the server after it was killed")?;
+        let ready = interrupt
+            .kill_on_signal(running.process_id(), || running.wait_ready(dilation.real(READY_PATIENCE)));
+        ready.map_err(|error| cause::of_server(error, &mut *running))?;
+        window.recovery_s = Some(dilation.dilated_s(began.elapsed().as_secs_f64()));
+        Ok(running)
+    }
+
+    fn run_spec(&self, running: &mut dyn Running) -> RunSpec {
+        let Laboratory { scenario, cell, .. } = self.laboratory;
+        RunSpec {
+            endpoint: running.endpoint(),
+            workload: scenario.workloads[&cell.workload].clone(),
+            seed: self.planned.seed,
+            once: scenario.run.once,
+            terminals_most: self.terminals_most(),
+            tools_run_as: FOREIGN_TOOLS,
+        }
+    }
+
+    /// From a server that was started to the end of the measured window.
+    fn measured(&mut self, running: &mut dyn Running) -> Result<(ClientProcess, Window)> {
         let laboratory = self.laboratory;
         let Laboratory { scenario, interrupt, .. } = laboratory;
         let server_id = running.process_id();
@@ -280,20 +326,17 @@ impl Attempt<'_, '_> {
             .kill_on_signal(server_id, || running.wait_ready(laboratory.dilation.real(READY_PATIENCE)))?;
         let durability = self.ask(running)?;
         self.replicas.follow(laboratory.work_directory)?;
-        let run_spec = RunSpec {
-            endpoint: running.endpoint(),
-            workload: scenario.workloads[&laboratory.cell.workload].clone(),
-            seed: self.planned.seed,
-            once: scenario.run.once,
-            terminals_most: self.terminals_most(),
-            tools_run_as: FOREIGN_TOOLS,
-        };
+        let run_spec = self.run_spec(running);
         let rates = laboratory.layout().mounts.iter().map(|mount| scenario.stacks[&mount.stack].rates());
         self.phases.load = LoadFacts {
             terminals: waiting_terminals(&run_spec),
             durability: durability.clone(),
             rates: rates.collect(),
         };
+        if !scenario.run.idle.is_zero() {
+            self.phases.enter("idle")?;
+            self.phases.pause(scenario.run.idle)?;
+        }
         let probe = Probe::start(&run_spec.endpoint, laboratory.dilation);
         let mut client = ClientProcess::spawn(laboratory.program, &run_spec, &self.phases.time)?;
         let client_id = client.process_id();
@@ -313,10 +356,26 @@ impl Attempt<'_, '_> {
         window.settling = settling;
         mounts.check()?;
         replicas.check()?;
+        Ok((client, window))
+    }
 
+    /// From the end of the window to the stop of the server. Without a client, the server was killed.
+    fn finished(
+        &mut self,
+        running: &mut dyn Running,
+        client: Option<ClientProcess>,
+        mut window: Window,
+    ) -> Result<()> {
+        let laboratory = self.laboratory;
+        let Laboratory { interrupt, .. } = laboratory;
+        let server_id = running.process_id();
+        let run_spec = self.run_spec(running);
+        let (mounts, replicas) = (&mut self.mounts, &mut self.replicas);
         self.phases.enter(if replicas.are_there() { "catch-up" } else { "verify" })?;
         mounts.set_timing(false)?;
-        interrupt.kill_on_signal(client_id, || client.stop())?;
+        if let Some(client) = client {
+            interrupt.kill_on_signal(client.process_id(), || client.stop())?;
+        }
         if replicas.are_there() {
             replicas.catch_up(&mut window)?;
             self.phases.enter("verify")?;

@@ -174,6 +174,13 @@ pub(super) struct RunTable {
     /// until the ratio is surely above 2 or below 1/2. Unless given, and without `trials`, 10 %.
     #[schemars(example = "5 %")]
     pub until: Option<until::HalfWidth>,
+    /// With `start = "cold"`, time without load on the emulated storage before the measured window. Unless given, none.
+    #[schemars(example = "1 min")]
+    pub idle: Option<DurationText>,
+    /// Behind the measured window the server is killed, and started again on the emulated storage; the record has the
+    /// time until it answers.
+    #[serde(default)]
+    pub recovery: bool,
     /// State of the server's memory at the start of the measured window. Unless given, `warm`, or `cold` for
     /// fixed work.
     pub start: Option<StartState>,

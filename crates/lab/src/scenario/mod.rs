@@ -97,6 +97,9 @@ pub struct RunSettings {
     pub start: StartState,
     pub warm_up: Duration,
     pub settle: Settle,
+    /// Without load, before a cold start.
+    #[serde(skip_serializing_if = "Duration::is_zero")]
+    pub idle: Duration,
     /// For fixed work, its time limit.
     pub measure: Duration,
     /// Transactions with which a window ends early.
@@ -105,6 +108,9 @@ pub struct RunSettings {
     /// The workload is fixed work, done once.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub once: bool,
+    /// The server is killed behind the window, and its recovery is timed.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub recovery: bool,
     #[serde(skip_serializing_if = "DilationRule::is_none")]
     pub dilation: DilationRule,
     /// Only the first cell, twice. Decided by the caller, never by the scenario.

@@ -192,7 +192,8 @@ fn estimate(scenario: &Scenario, trial_count: usize) -> Estimate {
         }
     }
     let run = &scenario.run;
-    let per_trial = run.dilation.most().real(run.warm_up + run.settle.most() + run.measure) + overhead;
+    let per_trial =
+        run.dilation.most().real(run.idle + run.warm_up + run.settle.most() + run.measure) + overhead;
     Estimate { load, per_trial, total: load + per_trial * trial_count as u32 }
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use spindle_base::Mistake;
 use spindle_base::near;
 use spindle_base::text;
-use spindle_load::WorkloadSpec;
+use spindle_load::{Target, WorkloadSpec};
 use spindle_stats::looks::FEWEST_PAIRS;
 
 use super::file::{DurationText, Measure, ScenarioFile};
@@ -50,6 +50,10 @@ pub(super) fn settings(file: &ScenarioFile) -> Result<RunSettings, Mistake> {
         let message = "has no meaning with start = \"cold\"; leave it out";
         return Err(Mistake::at("run.warm_up", message));
     }
+    if run.idle.is_some() && start != StartState::Cold {
+        let message = "has a meaning with start = \"cold\" only; leave it out";
+        return Err(Mistake::at("run.idle", message));
+    }
     let settle = settle::rule(run, start)?;
     let warm_up = match run.warm_up {
         Some(DurationText(warm_up)) => warm_up,
@@ -63,9 +67,11 @@ pub(super) fn settings(file: &ScenarioFile) -> Result<RunSettings, Mistake> {
         start,
         warm_up: bounded("warm_up", warm_up, Duration::ZERO)?,
         settle,
+        idle: bounded("idle", run.idle.map_or(Duration::ZERO, |DurationText(idle)| idle), Duration::ZERO)?,
         measure: bounded(key, measure, MEASURE_MIN)?,
         enough: run.enough,
         once,
+        recovery: run.recovery,
         dilation: dilation::rule(run)?,
         a_a: false,
         seed: run.seed,
@@ -88,6 +94,7 @@ pub(super) fn check(scenario: &Scenario) -> Result<(), Mistake> {
         check_fixed_work(scenario)?;
     }
     check_window(scenario)?;
+    check_recovery(scenario)?;
     dilation::check(scenario)
 }
 
@@ -106,6 +113,28 @@ fn check_fixed_work(scenario: &Scenario) -> Result<(), Mistake> {
         "\"once\" needs fixed work, and workload `{name}` of kind `{kind}` has no end; the kinds of fixed work are {known}"
     );
     Err(Mistake::at("run.measure", message))
+}
+
+/// A server that is to be killed must be a process of ours that does not belong to a group.
+fn check_recovery(scenario: &Scenario) -> Result<(), Mistake> {
+    let is_ours = |name: &&String| {
+        let (spec, facts) = (&scenario.servers[*name], scenario.servers[*name].facts());
+        let has_process = facts
+            .targets
+            .iter()
+            .any(|target| matches!(target, Target::Mysql | Target::Postgres | Target::Mock));
+        has_process && !facts.runs_already() && spec.replication.is_none()
+    };
+    let other = scenario.matrix.server.iter().find(|name| !is_ours(name));
+    match other.filter(|_| scenario.run.recovery) {
+        Some(name) => {
+            let message = format!(
+                "needs a server of one process that Spindle starts, and `{name}` is not; leave it out"
+            );
+            Err(Mistake::at("run.recovery", message))
+        }
+        None => Ok(()),
+    }
 }
 
 /// Foreign tools run for whole seconds, of which they are told the number.

@@ -3,7 +3,6 @@ mod sizes;
 mod sweeps;
 
 use super::*;
-use crate::record::TrialFigure;
 
 const GOOD: &str = r#"
 title = "A title"

@@ -10,7 +10,7 @@ use super::file::{ScenarioFile, ServerTable};
 use super::matrix::sweep;
 use super::{Bounds, Scenario, ServerSpec, events, fill, fit, names, plan, procedure, replication, storage};
 use crate::claims;
-use crate::record::{PublishedTag, StartState};
+use crate::record::{Cell, PublishedTag, StartState};
 use crate::server::{SourceKeys, catalog};
 use crate::stack::StackSpec;
 
@@ -154,10 +154,17 @@ fn check_published(scenario: &Scenario) -> Result<(), Mistake> {
     }
     let layouts: Vec<&str> = scenario.layouts.iter().map(|layout| layout.name.as_str()).collect();
     let matrix = &scenario.matrix;
+    // A tag with `best_over` names what the values are of.
+    let with_bases = |names: &'_ [String]| -> Vec<String> {
+        let bases =
+            names.iter().filter_map(|name| scenario.variants.get(name)).map(|variant| variant.base.clone());
+        names.iter().cloned().chain(bases).collect()
+    };
+    let (servers, workloads) = (with_bases(&matrix.server), with_bases(&matrix.workload));
     let axes: [(&str, Selected, Vec<&str>); 3] = [
         ("stack", |tag| tag.stack.as_deref(), layouts),
-        ("server", |tag| tag.server.as_deref(), matrix.server.iter().map(String::as_str).collect()),
-        ("workload", |tag| tag.workload.as_deref(), matrix.workload.iter().map(String::as_str).collect()),
+        ("server", |tag| tag.server.as_deref(), servers.iter().map(String::as_str).collect()),
+        ("workload", |tag| tag.workload.as_deref(), workloads.iter().map(String::as_str).collect()),
     ];
     for (index, tag) in scenario.published.iter().enumerate() {
         for (key, selected, known) in &axes {
@@ -168,10 +175,32 @@ fn check_published(scenario: &Scenario) -> Result<(), Mistake> {
         }
     }
     let cells = plan::cells(scenario);
+    for (index, tag) in scenario.published.iter().enumerate() {
+        check_best_over(scenario, &cells, tag)
+            .map_err(|mistake| mistake.under(&format!("published[{index}]")))?;
+    }
     let of_tag = |tag: &PublishedTag| {
         cells.iter().filter(|cell| tag.is_of(cell)).map(|cell| cell.name.clone()).collect::<Vec<_>>()
     };
     claims::check_cells(&scenario.published, &scenario.published.iter().map(of_tag).collect::<Vec<_>>())
+}
+
+/// The axis of a tag with `best_over` must be one of the matrix, and its cells must differ in nothing else.
+fn check_best_over(scenario: &Scenario, cells: &[Cell], tag: &PublishedTag) -> Result<(), Mistake> {
+    let Some(axis) = &tag.best_over else { return Ok(()) };
+    let Some(values) = scenario.matrix.sweeps.get(axis) else {
+        let known: Vec<&str> = scenario.matrix.sweeps.keys().map(String::as_str).collect();
+        let message = format!("the matrix has no axis of values `{axis}`{}", near::hint(axis, &known));
+        return Err(Mistake::at("best_over", message));
+    };
+    let count = cells.iter().filter(|cell| tag.is_of(cell)).count();
+    if count > values.len() {
+        let message = format!(
+            "{count} cells fit, which differ in more than `{axis}`; name their `stack`, `server` or `workload`"
+        );
+        return Err(Mistake::at("best_over", message));
+    }
+    Ok(())
 }
 
 /// Checks the limits of a server that runs already: it is not restarted or reset, and it keeps its data.

@@ -213,6 +213,7 @@ impl WindowFeed<'_> {
             first: first.clone(),
             last: Sample { server_threads: server_threads(self.server_id, self.dilation), ..last.clone() },
             settling: None,
+            recovery_s: None,
             layout: self.layout.clone(),
             replicas: Vec::new(),
             telemetry: self.telemetry,

@@ -51,6 +51,7 @@ mod sampling;
 mod server_support;
 mod sqlite_run;
 mod stuck_storage;
+mod study;
 mod two_runs;
 mod watch;
 mod workloads;

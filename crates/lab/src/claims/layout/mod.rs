@@ -97,7 +97,7 @@ impl Comparison {
         format!("{} ({}): {}", self.study, self.year, self.counts())
     }
 
-    fn counts(&self) -> String {
+    pub(crate) fn counts(&self) -> String {
         let counts = self.claims.iter().counts_by(|claim| claim.verdict);
         let order = [
             Verdict::Confirmed,
@@ -126,8 +126,18 @@ impl Comparison {
     }
 }
 
+impl ClaimOutcome {
+    /// Published and measured figures of the tested checks, or the reason why there are none.
+    pub fn figures(&self) -> String {
+        details(self)
+    }
+}
+
 /// Why no check of a claim has a verdict, in the words for many claims.
 fn why_not(claim: &ClaimOutcome) -> String {
+    if let Some(untestable) = &claim.untestable {
+        return untestable.reason.clone();
+    }
     match claim.checks.as_slice() {
         [] => "a rule without a figure".to_owned(),
         [first, ..] if first.reason.starts_with(NO_RUN) => format!("{NO_RUN} the rows"),

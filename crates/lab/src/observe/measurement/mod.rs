@@ -44,6 +44,8 @@ pub struct Window {
     pub last: Sample,
     /// What the settling before the window found; `None` if it had a fixed time.
     pub settling: Option<Settling>,
+    /// From the start of a server that was killed behind the window to its first answer.
+    pub recovery_s: Option<f64>,
     /// Describes the mounts of the samples.
     pub layout: Layout,
     /// In the order of the samples' replicas.
@@ -115,6 +117,7 @@ pub fn measurement(window: &Window, verification: Vec<Check>) -> Result<(Measure
         latency: latency(&all, histogram::encode(&all)),
         series,
         settling: window.settling.clone(),
+        recovery_s: window.recovery_s,
         per_transaction,
         mounts,
         cpu,

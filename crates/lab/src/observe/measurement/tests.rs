@@ -147,6 +147,7 @@ fn window(seconds: u64) -> Window {
         first: sample(start, 0),
         last: sample(start, seconds),
         settling: None,
+        recovery_s: None,
         layout: Layout::plain("disk", "disk"),
         replicas: Vec::new(),
         telemetry: protocol("mysql://root@localhost"),

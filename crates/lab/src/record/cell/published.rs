@@ -8,7 +8,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Cell;
-use crate::record::{EmulatorSummary, Measurement};
 
 /// A value of a table's dimension. TOML's `1` and `1.0` are equal.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -29,7 +28,8 @@ pub struct PublishedTag {
     /// Study, as `spindle published list` names it.
     #[schemars(example = &"x25m-2009-tpcc-mysql")]
     pub study: String,
-    /// Table of the study, as `spindle published show STUDY` names it.
+    /// Table of the study, as `spindle published show STUDY` names it, or the quantity of a check without a
+    /// table.
     #[schemars(example = &"tpcc-peak")]
     pub table: String,
     /// Row of the table: a value for each of its dimensions.
@@ -44,72 +44,87 @@ pub struct PublishedTag {
     /// The cell's workload. Leave it out if the matrix has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workload: Option<String>,
-    /// Figure of a trial that stands for the row's. Unless given, `metric`.
-    #[serde(default, skip_serializing_if = "TrialFigure::is_metric")]
-    pub figure: TrialFigure,
+    /// An axis of values: the row is of the cell with the best metric on it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"terminals")]
+    pub best_over: Option<String>,
+    /// Figure of a trial that stands for the row's: `metric`, or one of the CSV (docs/records.md), such as
+    /// `latency_p95_ms` or `server_mean_checkpoint_age_bytes`. `swept_KEY` is the best value of the axis
+    /// `best_over`. Unless given, `metric`.
+    #[serde(default, skip_serializing_if = "FigureName::is_metric")]
+    pub figure: FigureName,
+    /// Part of the figure, as in the CSV: a mount, such as `data`, or a part of one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"data")]
+    pub part: Option<String>,
+    /// Type of transaction of the figure, as in the CSV. Unless given, all types together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"new-order")]
+    pub transaction: Option<String>,
+    /// Divisor of a figure that is a sum over the window.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub per: Option<Per>,
+    /// Stack or layout of another cell, with the same server and workload: the row is the ratio of the two cells, block by
+    /// block.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"hdd")]
+    pub over: Option<String>,
+    /// The figure divided by this is in the row's unit: 1048576 makes MiB of bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub divide_by: Option<f64>,
+    /// The row is a time, and the figure a rate: the seconds that so many of what it counts take.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = 50000)]
+    pub seconds_for: Option<f64>,
     /// Column of the row. Unless given, `value`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub column: Option<String>,
+    /// What the cell has in place of what the study measured, such as another server: a claim about it is told with these
+    /// words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"PostgreSQL in the place of CUBRID")]
+    pub stand_in: Option<String>,
 }
 
-/// A figure of a trial.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum TrialFigure {
-    /// The workload's metric.
-    #[default]
-    Metric,
-    LatencyMeanMs,
-    LatencyP50Ms,
-    LatencyP95Ms,
-    LatencyP99Ms,
-    LatencyP999Ms,
-    /// Share of all cores.
-    CpuBusyPercent,
-    /// Requests that reached the emulated devices of all mounts.
-    ReadsPerS,
-    WritesPerS,
-    /// Mean size of such a request.
-    ReadKib,
-    WriteKib,
+/// Name of a figure of a trial.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct FigureName(pub String);
+
+/// Divisor of a sum over the window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Per {
+    Second,
+    Transaction,
 }
 
 impl PublishedTag {
     pub fn is_of(&self, cell: &Cell) -> bool {
-        let is = |wanted: &Option<String>, name: &str| wanted.as_deref().is_none_or(|wanted| wanted == name);
+        // A swept cell's server and workload have the values behind their names.
+        let is_base = |wanted: &str, name: &str| {
+            self.best_over.is_some() && name.strip_prefix(wanted).is_some_and(|rest| rest.starts_with('/'))
+        };
+        let is = |wanted: &Option<String>, name: &str| {
+            wanted.as_deref().is_none_or(|wanted| wanted == name || is_base(wanted, name))
+        };
         is(&self.stack, cell.layout_name())
             && is(&self.server, &cell.server)
             && is(&self.workload, &cell.workload)
     }
 }
 
-impl TrialFigure {
-    fn is_metric(&self) -> bool {
-        *self == TrialFigure::Metric
-    }
+impl FigureName {
+    const METRIC: &str = "metric";
 
-    /// `None` for a request of a storage without an emulator, and for the size of no request.
-    pub fn of(self, measurement: &Measurement) -> Option<f64> {
-        let latency = &measurement.latency;
-        let sum = |count: fn(&EmulatorSummary) -> u64| -> Option<f64> {
-            let counts = measurement.mounts.iter().map(|mount| mount.emulator.as_ref().map(count));
-            counts.sum::<Option<u64>>().map(|sum| sum as f64)
-        };
-        let kib = |bytes: Option<f64>, count: Option<f64>| Some(bytes? / count? / 1024.0);
-        let value = match self {
-            TrialFigure::Metric => Some(measurement.metric.value),
-            TrialFigure::LatencyMeanMs => Some(latency.mean_ms),
-            TrialFigure::LatencyP50Ms => Some(latency.p50_ms),
-            TrialFigure::LatencyP95Ms => Some(latency.p95_ms),
-            TrialFigure::LatencyP99Ms => Some(latency.p99_ms),
-            TrialFigure::LatencyP999Ms => Some(latency.p999_ms),
-            TrialFigure::CpuBusyPercent => Some(measurement.cpu.busy * 100.0),
-            TrialFigure::ReadsPerS => sum(|of| of.reads).map(|count| count / measurement.duration_s),
-            TrialFigure::WritesPerS => sum(|of| of.writes).map(|count| count / measurement.duration_s),
-            TrialFigure::ReadKib => kib(sum(|of| of.read_bytes), sum(|of| of.reads)),
-            TrialFigure::WriteKib => kib(sum(|of| of.write_bytes), sum(|of| of.writes)),
-        };
-        value.filter(|value| value.is_finite())
+    pub fn is_metric(&self) -> bool {
+        self.0 == FigureName::METRIC
+    }
+}
+
+impl Default for FigureName {
+    fn default() -> FigureName {
+        FigureName(FigureName::METRIC.to_owned())
     }
 }
 
@@ -141,19 +156,5 @@ mod tests {
             selector_words(&read("b = 30\na = \"x\"\nc = true\nd = 0.5")),
             "a = x, b = 30, c = true, d = 0.5"
         );
-    }
-
-    #[test]
-    fn a_figure_without_a_source_has_no_value() {
-        let text = include_str!("../../../../../records/quickstart/records.jsonl");
-        let records = crate::record::input::parse(text, "quickstart").unwrap();
-        let mut measurement = records.trials.iter().find_map(|trial| trial.measurement.clone()).unwrap();
-        assert_eq!(TrialFigure::Metric.of(&measurement), Some(measurement.metric.value));
-        let kib = TrialFigure::ReadKib.of(&measurement).unwrap();
-        assert!((4.0..1024.0).contains(&kib), "{kib} KiB a read");
-        assert!(TrialFigure::ReadsPerS.of(&measurement).unwrap() > 1.0);
-        measurement.mounts[0].emulator = None;
-        assert_eq!(TrialFigure::ReadsPerS.of(&measurement), None);
-        assert_eq!(TrialFigure::ReadKib.of(&measurement), None);
     }
 }

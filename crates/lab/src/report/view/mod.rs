@@ -31,6 +31,7 @@ use self::provenance::{Assumptions, Setting};
 pub(super) use self::storage::LAYER_HEADS;
 pub use self::storage::StorageView;
 pub use self::table::TrialTable;
+pub(crate) use self::table::figure_of;
 use self::verdict::VerdictView;
 use self::warnings::WarningView;
 use super::diskstats::DiskStats;

@@ -197,6 +197,21 @@ fn set_aside_figures(trial: &Trial) -> Vec<Figure> {
     [mark].into_iter().chain(phases(trial)).chain(result).collect()
 }
 
+/// The figure of a trial that counts, by its name; of all types of transactions, and of the whole trial, unless one or a
+/// part is named.
+pub(crate) fn figure_of(
+    trial: &Trial,
+    cell: &Cell,
+    transaction: Option<&str>,
+    part: Option<&str>,
+    name: &str,
+) -> Option<f64> {
+    let (transaction, part) = (transaction.unwrap_or_default(), part.unwrap_or_default());
+    let is_it =
+        |figure: &Figure| figure.metric == name && figure.part == part && figure.transaction == transaction;
+    figures(trial, cell).into_iter().find(is_it)?.value
+}
+
 fn phases(trial: &Trial) -> impl Iterator<Item = Figure> {
     trial.phases_s.iter().map(|(phase, seconds)| figure(&format!("phase_{phase}_s"), *seconds))
 }
@@ -258,6 +273,7 @@ fn of_measurement(measurement: &Measurement) -> Vec<Figure> {
         figures.push(figure("settling_s", *needed_s));
         figures.push(Figure { text: last, ..figure("settled", f64::from(u8::from(*is_steady))) });
     }
+    figures.extend(measurement.recovery_s.map(|seconds| figure("recovery_s", seconds)));
     figures.extend(numbers("latency_", &measurement.latency, measurement.latency.count));
     figures.extend(numbers("per_transaction_", &measurement.per_transaction, 0));
     figures.extend(numbers("cpu_", &measurement.cpu, 0));
@@ -278,12 +294,13 @@ fn of_measurement(measurement: &Measurement) -> Vec<Figure> {
     figures
 }
 
-/// Mean and extremes of the series by name.
+/// Mean, extremes and coefficient of variation of the series by name.
 fn of_series(whose: &str, series: &BTreeMap<String, Vec<f64>>) -> Vec<Figure> {
     let of = |(name, values): (&String, &Vec<f64>)| {
         let values = values.iter().copied();
         let figures = [
             ("mean", spindle_stats::mean(&values.clone().collect_vec())),
+            ("variation", variation(&values.clone().collect_vec())),
             ("lowest", values.clone().reduce(f64::min)),
             ("highest", values.reduce(f64::max)),
         ];
@@ -292,6 +309,13 @@ fn of_series(whose: &str, series: &BTreeMap<String, Vec<f64>>) -> Vec<Figure> {
         figures.into_iter().filter_map(named).collect_vec()
     };
     series.iter().flat_map(of).collect()
+}
+
+/// The standard deviation over the mean.
+fn variation(values: &[f64]) -> Option<f64> {
+    let mean = spindle_stats::mean(values).filter(|mean| *mean > 0.0)?;
+    let squares = values.iter().map(|value| (value - mean).powi(2)).collect_vec();
+    Some(spindle_stats::mean(&squares)?.sqrt() / mean)
 }
 
 fn of_transactions(measurement: &Measurement) -> Vec<Figure> {
@@ -323,6 +347,9 @@ fn of_mounts(whose: &str, heads: &[MountHead], views: &[MountView]) -> Vec<Figur
     }
     for (head, view) in heads.iter().zip(views) {
         let part = format!("{whose}{}", head.classes.iter().map(|class| class.key()).join("+"));
+        let written = variation(&view.series.write_mb_per_s);
+        let written = written.map(|value| figure("emulator_variation_write_mb_per_s", value));
+        figures.extend(written.map(|figure| Figure { part: part.clone(), ..figure }));
         figures.extend(of_layers(&part, &view.layers));
         for device in &view.devices {
             figures.extend(of_layers(&format!("{part}, {} device", device.name), &device.layers));

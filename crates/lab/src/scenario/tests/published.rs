@@ -24,7 +24,7 @@ fn published_rows_are_in_the_record_and_leave_the_hash() {
 fn a_cell_may_stand_for_another_column_by_another_figure() {
     let text = format!("{GOOD}{HDD}column = \"connections\"\nfigure = \"latency_p95_ms\"\n");
     let tag = &parsed(&text).published[0];
-    assert_eq!((tag.column.as_deref(), tag.figure), (Some("connections"), TrialFigure::LatencyP95Ms));
+    assert_eq!((tag.column.as_deref(), tag.figure.0.as_str()), (Some("connections"), "latency_p95_ms"));
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn a_published_row_that_is_not_there_is_refused() {
     check(
         "stack = \"hdd\"",
         "",
-        "published[0]: a row is of one cell, and `hdd` and `iodrive` fit; name its `stack`, `server` or `workload`",
+        "published[0]: a row is of one cell, and `hdd` and `iodrive` fit; name its `stack`, `server` or `workload`, or the axis `best_over`",
     );
     check(
         "table = \"tpcc-peak\"\n",
@@ -72,6 +72,6 @@ fn a_published_row_that_is_not_there_is_refused() {
     check(
         "stack = \"hdd\"",
         "stack = \"hdd\"\nfigure = \"metrik\"",
-        "published[0].figure: `metrik` is not known; did you mean `metric`?",
+        "published[0].figure: `metrik` is not known; did you mean `metric`?; docs/records.md lists the figures of a trial",
     );
 }

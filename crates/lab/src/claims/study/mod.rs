@@ -1,6 +1,9 @@
 //! A published study as its file has it: bibliography, setups, tables, claims, errata. The files are
 //! `published/studies/*.toml`; the head of each describes the schema.
 
+mod folder;
+mod reading;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -9,10 +12,13 @@ use spindle_base::explain::read_toml;
 
 use super::check::Check;
 use crate::record::{Mark, Selector};
+pub use folder::{Folder, folder, folders};
+pub(super) use reading::Reading;
+pub use reading::{Because, Cause, Finding, Untestable};
 
 const SCHEMA: &str = "published-figures/1";
 /// The column of a row's own figure.
-pub(super) const VALUE: &str = "value";
+pub(in crate::claims) const VALUE: &str = "value";
 /// Keys that any row may have besides its dimensions and columns.
 const ROW_KEYS: [&str; 4] = ["approximate", "note", "bound", "unit"];
 
@@ -190,7 +196,7 @@ pub struct Missing {
 impl Study {
     /// # Errors
     /// A sentence with the key that is missing, unknown or of a wrong type.
-    pub(super) fn parse(text: &str) -> Result<Study, Mistake> {
+    pub(in crate::claims) fn parse(text: &str) -> Result<Study, Mistake> {
         let study: Study = read_toml(text)?;
         if study.schema != SCHEMA {
             return Err(Mistake::at("schema", format!("is `{}`, must be `{SCHEMA}`", study.schema)));

@@ -5,18 +5,21 @@ use serde::Serialize;
 use spindle_base::Mistake;
 use spindle_stats::Sample;
 
+mod trial_figure;
+
 use super::estimate::Figure;
 use super::rows::Place;
 use super::study::{Better, Study, VALUE};
 use super::verdict::{ClaimOutcome, outcomes};
 use super::{check_row, studies};
-use crate::record::{Cell, PublishedTag, TrialFigure, spelling};
+use crate::record::{Cell, PublishedTag};
 use crate::report::{self, Records};
+pub(super) use trial_figure::check as check_figure;
 
 /// Blocks of two runs have nothing in common but their numbers; a scenario has fewer trials than this.
 const BLOCKS_OF_A_RUN: u32 = 1_000_000;
 /// The reason of a row that is in no run begins so.
-pub(super) const NO_RUN: &str = "no run has";
+pub(in crate::claims) const NO_RUN: &str = "no run has";
 
 /// The claims of one study.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -56,22 +59,57 @@ pub struct RowOfRun {
 /// A run has no cell that names a published row, or a row that this version does not know, or two cells have
 /// the same row.
 pub fn compare(runs: &[(String, Records)]) -> Result<Comparisons, Mistake> {
-    let rows = (0..).zip(runs).map(|(index, (file, records))| of_run(index, file, records));
-    let rows = rows.flatten_ok().collect::<Result<Vec<RowOfRun>, Mistake>>()?;
-    if let Some((one, other)) = rows.iter().tuple_combinations().find(|(one, other)| one.is_same(&other.tag))
-    {
-        let words = format!(
-            "{} and {} are both {}; a row is of one cell",
-            one.shown(),
-            other.shown(),
-            place(&one.tag).words()
-        );
-        return Err(Mistake::new(words));
-    }
+    let rows = rows(runs)?;
     let is_named = |study: &&Study| rows.iter().any(|row| row.tag.study == study.slug());
-    let comparisons = studies().iter().filter(is_named).map(|study| of_study(study, &rows)).collect();
-    let notes = runs.iter().flat_map(|(file, records)| notes(file, records, &rows)).collect();
-    Ok(Comparisons { studies: comparisons, rows, notes })
+    let named = studies().iter().filter(is_named).collect_vec();
+    Comparisons::new(&named, rows, runs)
+}
+
+/// Holds runs against all claims of one study. `not_run` are rows that no run has, each with the reason.
+///
+/// # Errors
+/// As [`compare`].
+pub fn compare_study(
+    study: &Study,
+    runs: &[(String, Records)],
+    not_run: &[(PublishedTag, String)],
+) -> Result<Comparisons, Mistake> {
+    let missing = not_run.iter().map(|(tag, reason)| RowOfRun {
+        tag: tag.clone(),
+        file: String::new(),
+        cell: String::new(),
+        values: Vec::new(),
+        problem: Some(reason.clone()),
+        samples: Vec::new(),
+    });
+    Comparisons::new(&[study], rows(runs)?.into_iter().chain(missing).collect(), runs)
+}
+
+fn rows(runs: &[(String, Records)]) -> Result<Vec<RowOfRun>, Mistake> {
+    let rows = (0..).zip(runs).map(|(index, (file, records))| of_run(index, file, records));
+    rows.flatten_ok().collect()
+}
+
+impl Comparisons {
+    fn new(
+        studies: &[&Study],
+        rows: Vec<RowOfRun>,
+        runs: &[(String, Records)],
+    ) -> Result<Comparisons, Mistake> {
+        let mut pairs = rows.iter().tuple_combinations();
+        if let Some((one, other)) = pairs.find(|(one, other)| one.is_same(&other.tag)) {
+            let words = format!(
+                "{} and {} are both {}; a row is of one cell",
+                one.shown(),
+                other.shown(),
+                place(&one.tag).words()
+            );
+            return Err(Mistake::new(words));
+        }
+        let comparisons = studies.iter().map(|study| of_study(study, &rows)).collect();
+        let notes = runs.iter().flat_map(|(file, records)| notes(file, records, &rows)).collect();
+        Ok(Comparisons { studies: comparisons, rows, notes })
+    }
 }
 
 fn of_study(study: &Study, rows: &[RowOfRun]) -> Comparison {
@@ -83,11 +121,17 @@ fn of_study(study: &Study, rows: &[RowOfRun]) -> Comparison {
             Some(row) => Ok(Figure::Measured(row.samples.clone())),
         }
     };
+    let stand_ins = |claim: ClaimOutcome| {
+        let places = claim.checks.iter().flat_map(|check| check.check.places()).collect_vec();
+        let is_used = |row: &&RowOfRun| row.tag.study == study.slug() && places.contains(&place(&row.tag));
+        let words = rows.iter().filter(is_used).filter_map(|row| row.tag.stand_in.clone());
+        ClaimOutcome { stand_ins: words.unique().collect(), ..claim }
+    };
     Comparison {
         study: study.slug().to_owned(),
         title: study.source.title_en.as_ref().unwrap_or(&study.source.title).clone(),
         year: study.source.year,
-        claims: outcomes(study, &lookup),
+        claims: outcomes(study, &lookup).into_iter().map(stand_ins).collect(),
     }
 }
 
@@ -100,44 +144,37 @@ fn of_run(index: u32, file: &str, records: &Records) -> Result<Vec<RowOfRun>, Mi
     }
     let row = |(tag, at): (&PublishedTag, usize)| {
         check_row(tag).map_err(|mistake| mistake.under(&format!("published[{at}]")).in_file(file))?;
-        let cells = records.header.cells.iter().filter(|cell| tag.is_of(cell));
-        let cell = cells.exactly_one().map_err(|_| {
-            Mistake::at(format!("published[{at}]"), "fits no cell of the run, or several").in_file(file)
-        })?;
-        Ok(of_cell(index, file, records, cell, tag))
+        let cells = records.header.cells.iter().filter(|cell| tag.is_of(cell)).collect_vec();
+        if cells.is_empty() || (tag.best_over.is_none() && cells.len() > 1) {
+            let words = "fits no cell of the run, or several";
+            return Err(Mistake::at(format!("published[{at}]"), words).in_file(file));
+        }
+        Ok(of_cells(index, file, records, &cells, tag))
     };
     tags.iter().zip(0..).map(row).collect()
 }
 
-fn of_cell(index: u32, file: &str, records: &Records, cell: &Cell, tag: &PublishedTag) -> RowOfRun {
-    let trials = report::measured(records, &cell.name);
-    let samples: Option<Vec<Sample>> = trials
-        .iter()
-        .map(|(trial, measurement)| {
-            let value = tag.figure.of(measurement)?;
-            Some(Sample { block: trial.block + index * BLOCKS_OF_A_RUN, value })
-        })
-        .collect();
-    let shown = format!("{file}, cell {}", cell.name);
-    let problem = match &samples {
-        _ if trials.is_empty() => Some(format!("{shown} has no measured trial")),
-        None => Some(format!("{shown} has no `{}`", spelling(&tag.figure))),
-        Some(_) => opposed(records, cell, tag).map(|words| format!("{shown}: {words}")),
+fn of_cells(index: u32, file: &str, records: &Records, cells: &[&Cell], tag: &PublishedTag) -> RowOfRun {
+    let (cell, samples, problem) = match trial_figure::samples(records, cells, tag) {
+        Ok((cell, samples)) => (cell, samples, opposed(records, cells[0], tag)),
+        Err(problem) => (cells[0].name.clone(), Vec::new(), Some(problem)),
     };
-    let samples = samples.unwrap_or_default();
+    let of_run = |sample: Sample| Sample { block: sample.block + index * BLOCKS_OF_A_RUN, ..sample };
+    let samples = samples.into_iter().map(of_run).collect_vec();
     RowOfRun {
         tag: tag.clone(),
         file: file.to_owned(),
-        cell: cell.name.clone(),
+        cell,
         values: samples.iter().map(|sample| sample.value).collect(),
-        problem,
+        problem: problem.map(|words| format!("{file}: {words}")),
         samples,
     }
 }
 
 /// A sentence if the metric is a rate and the row is a time, or the other way round.
 fn opposed(records: &Records, cell: &Cell, tag: &PublishedTag) -> Option<String> {
-    let metric = report::metric(records, &cell.name).filter(|_| tag.figure == TrialFigure::Metric)?;
+    let metric = report::metric(records, &cell.name)
+        .filter(|_| tag.figure.is_metric() && tag.seconds_for.is_none() && tag.over.is_none())?;
     let study = studies().iter().find(|study| study.slug() == tag.study)?;
     let table = study.table(&tag.table).filter(|_| tag.column.is_none())?;
     let words = match (metric.lower_is_better, table.better) {

@@ -1,0 +1,213 @@
+//! The figure of a trial that stands for a published one, by its name.
+
+use itertools::Itertools as _;
+use spindle_base::{Mistake, near};
+use spindle_stats::Sample;
+
+use crate::record::{Cell, EmulatorSummary, FigureName, Measurement, Per, PublishedTag, Trial};
+use crate::report::{self, Records};
+
+/// Figures that the CSV has in parts only.
+const OF_ALL_MOUNTS: [&str; 5] = ["cpu_busy_percent", "reads_per_s", "writes_per_s", "read_kib", "write_kib"];
+/// How the names of the CSV begin.
+const BEGINNINGS: [&str; 20] = [
+    "latency_",
+    "per_transaction_",
+    "cpu_",
+    "server_mean_",
+    "server_lowest_",
+    "server_highest_",
+    "server_variation_",
+    "machine_",
+    "emulator_",
+    "kernel_",
+    "layer_",
+    "swept_",
+    "phase_",
+    "settling_",
+    "behind_",
+    "catch_up_",
+    "window_",
+    "client_cpu_",
+    "committed",
+    "recovery_s",
+];
+/// The value of the axis on which the best cell was looked for.
+const SWEPT: &str = "swept_";
+
+/// # Errors
+/// No trial can have a figure of this name: a sentence with the nearest one.
+pub(in crate::claims) fn check(figure: &FigureName) -> Result<(), Mistake> {
+    let FigureName(name) = figure;
+    let is_known = figure.is_metric()
+        || OF_ALL_MOUNTS.contains(&name.as_str())
+        || name.ends_with("_share")
+        || BEGINNINGS.iter().any(|beginning| name.starts_with(beginning));
+    if is_known {
+        return Ok(());
+    }
+    let hint = near::hint(name, &[&["metric"][..], &OF_ALL_MOUNTS].concat());
+    let words = format!("`{name}` is not known{hint}; docs/records.md lists the figures of a trial");
+    Err(Mistake::at("figure", words))
+}
+
+/// One value for each trial of the cells that a tag names, or why there is none.
+pub(super) fn samples(
+    records: &Records,
+    cells: &[&Cell],
+    tag: &PublishedTag,
+) -> Result<(String, Vec<Sample>), String> {
+    let best = best(records, cells).ok_or_else(|| {
+        let names = cells.iter().map(|cell| cell.name.as_str()).join(", ");
+        format!("cell {names} has no measured trial")
+    })?;
+    let is_axis = tag.best_over.as_ref().is_some_and(|axis| tag.figure.0 == format!("{SWEPT}{axis}"));
+    let samples = match &tag.over {
+        _ if is_axis => best_of_blocks(records, cells, tag),
+        None => of_cell(records, best, tag),
+        Some(stack) => over(records, best, stack, tag)?,
+    };
+    let samples = samples.ok_or_else(|| format!("cell {} has no `{}`", best.name, tag.figure.0))?;
+    Ok((best.name.clone(), samples))
+}
+
+/// The cell with the best mean metric, of those that were measured.
+fn best<'a>(records: &Records, cells: &[&'a Cell]) -> Option<&'a Cell> {
+    let mean = |cell: &Cell| {
+        let trials = report::measured(records, &cell.name);
+        spindle_stats::mean(&trials.iter().map(|(_, measurement)| signed(measurement)).collect_vec())
+    };
+    let known = cells.iter().filter_map(|cell| Some((*cell, mean(cell)?)));
+    known.max_by(|(_, one), (_, other)| one.total_cmp(other)).map(|(cell, _)| cell)
+}
+
+/// The metric, so that more is better.
+fn signed(measurement: &Measurement) -> f64 {
+    let metric = &measurement.metric;
+    if metric.lower_is_better { -metric.value } else { metric.value }
+}
+
+fn of_cell(records: &Records, cell: &Cell, tag: &PublishedTag) -> Option<Vec<Sample>> {
+    let sample = |(trial, measurement): &(&Trial, &Measurement)| {
+        Some(Sample { block: trial.block, value: value(trial, measurement, cell, tag)? })
+    };
+    report::measured(records, &cell.name).iter().map(sample).collect()
+}
+
+/// The figures of a cell, divided in each block by those of the same cell on another stack.
+///
+/// # Errors
+/// There is no such cell.
+fn over(
+    records: &Records,
+    cell: &Cell,
+    stack: &str,
+    tag: &PublishedTag,
+) -> Result<Option<Vec<Sample>>, String> {
+    let is_it = |other: &&Cell| {
+        other.layout_name() == stack && (&other.server, &other.workload) == (&cell.server, &cell.workload)
+    };
+    let other = records.header.cells.iter().find(is_it);
+    let other = other.ok_or_else(|| format!("cell {} has no like on `{stack}`", cell.name))?;
+    let Some((ours, theirs)) = of_cell(records, cell, tag).zip(of_cell(records, other, tag)) else {
+        return Ok(None);
+    };
+    let ratio = |sample: &Sample| {
+        let of_block = theirs.iter().find(|other| other.block == sample.block)?;
+        Some(Sample { value: sample.value / of_block.value, ..*sample })
+    };
+    Ok(Some(ours.iter().filter_map(ratio).collect()))
+}
+
+/// In each block, the value of the axis at its best cell.
+fn best_of_blocks(records: &Records, cells: &[&Cell], tag: &PublishedTag) -> Option<Vec<Sample>> {
+    let of_cell = |cell: &&Cell| -> Vec<(u32, f64, Option<f64>)> {
+        let value = cell.sweep.iter().find(|value| Some(&value.key) == tag.best_over.as_ref());
+        let value = value.and_then(|value| value.number);
+        let trials = report::measured(records, &cell.name);
+        trials.iter().map(|(trial, measurement)| (trial.block, signed(measurement), value)).collect()
+    };
+    let by_block = cells.iter().flat_map(of_cell).into_group_map_by(|(block, ..)| *block);
+    let sample = |(block, trials): (u32, Vec<(u32, f64, Option<f64>)>)| {
+        let (_, _, value) = trials.into_iter().max_by(|(_, one, _), (_, other, _)| one.total_cmp(other))?;
+        Some(Sample { block, value: value? })
+    };
+    by_block.into_iter().sorted_by_key(|(block, _)| *block).map(sample).collect()
+}
+
+fn value(trial: &Trial, measurement: &Measurement, cell: &Cell, tag: &PublishedTag) -> Option<f64> {
+    let FigureName(name) = &tag.figure;
+    let value = match name.as_str() {
+        _ if tag.figure.is_metric() => Some(measurement.metric.value),
+        name if OF_ALL_MOUNTS.contains(&name) && tag.part.is_none() => of_all_mounts(name, measurement),
+        name => report::figure_of(trial, cell, tag.transaction.as_deref(), tag.part.as_deref(), name),
+    };
+    let divisor = match tag.per {
+        None => 1.0,
+        Some(Per::Second) => measurement.duration_s,
+        Some(Per::Transaction) => measurement.latency.count as f64,
+    };
+    let value = value? / divisor / tag.divide_by.unwrap_or(1.0);
+    let value = tag.seconds_for.map_or(value, |count| count / value);
+    value.is_finite().then_some(value)
+}
+
+/// Sums over the emulators of all mounts. `None` for a request of a storage without an emulator, and for the
+/// size of no request.
+fn of_all_mounts(name: &str, measurement: &Measurement) -> Option<f64> {
+    let sum = |count: fn(&EmulatorSummary) -> u64| -> Option<f64> {
+        let counts = measurement.mounts.iter().map(|mount| mount.emulator.as_ref().map(count));
+        counts.sum::<Option<u64>>().map(|sum| sum as f64)
+    };
+    let kib = |bytes: Option<f64>, count: Option<f64>| Some(bytes? / count? / 1024.0);
+    match name {
+        "cpu_busy_percent" => Some(measurement.cpu.busy * 100.0),
+        "reads_per_s" => sum(|of| of.reads).map(|count| count / measurement.duration_s),
+        "writes_per_s" => sum(|of| of.writes).map(|count| count / measurement.duration_s),
+        "read_kib" => kib(sum(|of| of.read_bytes), sum(|of| of.reads)),
+        _ => kib(sum(|of| of.write_bytes), sum(|of| of.writes)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tag(figure: &str) -> PublishedTag {
+        let text = format!("study = \"x\"\ntable = \"t\"\nrow = {{}}\nfigure = \"{figure}\"");
+        toml::from_str(&text).unwrap()
+    }
+
+    #[test]
+    fn a_figure_of_a_trial_goes_by_its_name_in_the_csv() {
+        let text = include_str!("../../../../../records/quickstart/records.jsonl");
+        let records = crate::record::input::parse(text, "quickstart").unwrap();
+        let cell = &records.header.cells[0];
+        let means = |tag: &PublishedTag| {
+            let (_, samples) = samples(&records, &[cell], tag)?;
+            Ok::<f64, String>(samples.iter().map(|sample| sample.value).sum::<f64>() / samples.len() as f64)
+        };
+        let metric = means(&tag("metric")).unwrap();
+        assert!((metric / means(&tag("metric")).unwrap() - 1.0).abs() < 1e-12);
+        assert!((4.0..1024.0).contains(&means(&tag("read_kib")).unwrap()));
+        let reads = means(&tag("reads_per_s")).unwrap();
+        let of_part =
+            PublishedTag { part: Some("data".into()), per: Some(Per::Second), ..tag("emulator_reads") };
+        assert!((means(&of_part).unwrap() / reads - 1.0).abs() < 1e-9);
+        assert!(means(&tag("latency_mean_ms")).unwrap() > 0.0);
+        assert_eq!(
+            means(&tag("server_mean_nothing")),
+            Err(format!("cell {} has no `server_mean_nothing`", cell.name))
+        );
+    }
+
+    #[test]
+    fn a_name_that_no_figure_has_is_refused() {
+        let check = |name: &str| check(&FigureName(name.to_owned())).map_err(|mistake| mistake.to_string());
+        assert_eq!(check("latency_p95_ms"), Ok(()));
+        assert_eq!(
+            check("metrik").unwrap_err(),
+            "figure: `metrik` is not known; did you mean `metric`?; docs/records.md lists the figures of a trial"
+        );
+    }
+}

@@ -1,0 +1,60 @@
+//! A scenario with tiny data and one short trial, which shows that everything works and measures nothing.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use spindle_load::WorkloadSpec;
+
+use crate::record::StartState;
+use crate::scenario::dilation::DilationRule;
+use crate::scenario::{Scenario, Settle};
+
+/// Counts that set the size of a workload, and what is enough of them.
+const ENOUGH: [(&str, u64); 7] = [
+    ("warehouses", 1),
+    ("rows", 2_000),
+    ("total_mib", 64),
+    ("queries", 500),
+    ("steps", 2),
+    ("step_rows", 2_000),
+    ("terminals", 8),
+];
+/// Every count of sql-bench is divided by this.
+const DIVISOR: u64 = 2_000;
+/// Of a scenario, so that a study of many cells takes minutes.
+pub(super) const TRIALS_MOST: usize = 4;
+/// Foreign tools run for whole seconds.
+const WINDOW: Duration = Duration::from_secs(1);
+
+pub(super) fn shrink(scenario: &mut Scenario) {
+    for workload in scenario.workloads.values_mut() {
+        *workload = small(workload);
+    }
+    let run = &mut scenario.run;
+    (run.trials, run.until, run.enough) = (1, None, None);
+    run.dilation = DilationRule::default();
+    if !run.once {
+        run.measure = WINDOW;
+        run.idle = run.idle.min(WINDOW);
+        run.warm_up = run.warm_up.min(WINDOW);
+        run.settle = match run.start {
+            StartState::WarmFast => Settle::For(WINDOW / 2),
+            _ => Settle::For(Duration::ZERO),
+        };
+    }
+}
+
+/// The same workload with small counts; unchanged if they contradict each other.
+fn small(workload: &WorkloadSpec) -> WorkloadSpec {
+    let Ok(mut table) = serde_json::to_value(workload) else { return workload.clone() };
+    for (key, enough) in ENOUGH {
+        if let Some(count) = table.get(key).and_then(Value::as_u64) {
+            table[key] = count.min(enough).into();
+        }
+    }
+    if table.get("divisor").is_some() {
+        table["divisor"] = DIVISOR.into();
+    }
+    let small = serde_json::from_value::<WorkloadSpec>(table).ok();
+    small.filter(|spec| spec.complaint().is_none()).unwrap_or_else(|| workload.clone())
+}

@@ -1,0 +1,113 @@
+//! All studies in one table: how many of their claims hold.
+
+use std::fmt::Write as _;
+
+use super::Answer;
+use crate::claims::Verdict;
+use crate::report::escaped;
+
+/// How many claims of a study have which verdict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counts {
+    pub confirmed: usize,
+    pub direction_only: usize,
+    pub contradicted: usize,
+    pub not_decided: usize,
+    pub not_testable: usize,
+    pub not_run: usize,
+}
+
+impl Counts {
+    pub fn of(answer: &Answer) -> Counts {
+        let mut counts = Counts::default();
+        for claim in answer.claims() {
+            let count = match claim.verdict {
+                _ if claim.is_not_run() => &mut counts.not_run,
+                Verdict::Confirmed => &mut counts.confirmed,
+                Verdict::DirectionOnly => &mut counts.direction_only,
+                Verdict::Contradicted => &mut counts.contradicted,
+                Verdict::NotDecided => &mut counts.not_decided,
+                Verdict::NotTestable => &mut counts.not_testable,
+            };
+            *count += 1;
+        }
+        counts
+    }
+
+    fn add(&mut self, other: &Counts) {
+        self.confirmed += other.confirmed;
+        self.direction_only += other.direction_only;
+        self.contradicted += other.contradicted;
+        self.not_decided += other.not_decided;
+        self.not_testable += other.not_testable;
+        self.not_run += other.not_run;
+    }
+
+    pub fn all(&self) -> usize {
+        self.tested() + self.not_testable + self.not_run
+    }
+
+    /// Claims that a run speaks about.
+    pub fn tested(&self) -> usize {
+        self.confirmed + self.direction_only + self.contradicted + self.not_decided
+    }
+
+    fn row(&self, name: &str) -> String {
+        let Counts { confirmed, direction_only, contradicted, not_decided, not_testable, not_run } = self;
+        let all = self.all();
+        format!(
+            "| {name} | {all} | {confirmed} | {direction_only} | {contradicted} | {not_decided} | {not_testable} | {not_run} |\n"
+        )
+    }
+}
+
+/// All studies.
+#[derive(Debug)]
+pub struct Summary<'a> {
+    pub answers: &'a [Answer],
+}
+
+impl Summary<'_> {
+    pub fn total(&self) -> Counts {
+        let mut total = Counts::default();
+        self.answers.iter().for_each(|answer| total.add(&Counts::of(answer)));
+        total
+    }
+
+    /// A table for a document, with a sentence about all of them.
+    pub fn markdown(&self) -> String {
+        let mut page = "| study | claims | confirmed | direction only | contradicted | not decided | not testable | not run |\n\
+                        |---|--:|--:|--:|--:|--:|--:|--:|\n"
+            .to_owned();
+        for answer in self.answers {
+            let name = format!(
+                "[{}](studies/{}/claims.md)",
+                escaped(&answer.comparison().title),
+                answer.folder.study
+            );
+            page += &Counts::of(answer).row(&format!("{name}, {}", answer.study.source.year));
+        }
+        let total = self.total();
+        page += &total.row("all");
+        let _ = write!(page, "\n{}", self.sentence());
+        page
+    }
+
+    /// `Of 120 claims that a run can test, 108 (90 %) are confirmed in direction, 80 (67 %) in size as well.`
+    pub fn sentence(&self) -> String {
+        let total = self.total();
+        let percent = |part: usize| 100.0 * part as f64 / total.tested().max(1) as f64;
+        let in_direction = total.confirmed + total.direction_only;
+        let not_built =
+            self.answers.iter().flat_map(Answer::claims).filter(|claim| claim.is_not_built()).count();
+        format!(
+            "Of {} claims that these runs test, {in_direction} ({:.0} %) are confirmed in direction, {} ({:.0} %) in size as well. \
+             Of the {} others, {not_built} wait for something that Spindle does not have.\n",
+            total.tested(),
+            percent(in_direction),
+            total.confirmed,
+            percent(total.confirmed),
+            total.all() - total.tested(),
+        )
+    }
+}

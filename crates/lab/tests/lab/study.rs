@@ -1,0 +1,117 @@
+//! `spindle study`: every study's pipeline with tiny data, what a machine lacks, and the committed answers.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::cli::run_in;
+use crate::emulated_support::Bench;
+use crate::in_check_all;
+use spindle_lab::claims::folders;
+
+fn studies() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies")
+}
+
+/// Runs a study with tiny data, and returns its `claims.md`.
+fn smoke(study: &str) {
+    let Some(bench) = in_check_all(Bench::new) else { return };
+    let output = bench.path("studies");
+    let told = bench.talk(&["study", "run", study, "--smoke", "--output", output.to_str().unwrap()], 0);
+    assert!(!told.contains("not run here"), "{told}");
+    let claims = fs::read_to_string(output.join(study).join("claims.md")).unwrap();
+    assert!(!claims.contains("not run here"), "{claims}");
+    let folder = folders().iter().find(|folder| folder.study == study).unwrap();
+    for (name, _) in folder.scenarios {
+        let records = spindle_lab::report::read(&output.join(study).join(name)).unwrap();
+        let failed: Vec<_> = records.trials.iter().filter_map(|trial| trial.error.as_deref()).collect();
+        assert!(!records.trials.is_empty() && failed.is_empty(), "{name}: {failed:?}");
+    }
+    bench.assert_clean();
+}
+
+#[test]
+fn the_study_of_wide_tables_runs_with_tiny_data() {
+    smoke("cubrid-2010-ssd");
+}
+
+#[test]
+fn the_study_of_deployment_runs_with_tiny_data() {
+    smoke("matsunobu-2010-ssd-deployment");
+}
+
+#[test]
+fn the_study_of_flushing_runs_with_tiny_data() {
+    smoke("percona-2009-adaptive-flushing");
+}
+
+#[test]
+fn the_study_of_alignment_runs_with_tiny_data() {
+    smoke("percona-2011-io-alignment");
+}
+
+#[test]
+fn the_thesis_runs_with_tiny_data() {
+    smoke("thesis-2012-ssd-mysql");
+}
+
+#[test]
+fn the_study_of_connections_runs_with_tiny_data() {
+    smoke("x25m-2009-tpcc-mysql");
+}
+
+#[test]
+fn what_a_machine_lacks_is_named_and_its_claims_are_not_run_here() {
+    let Some(bench) = in_check_all(Bench::new) else { return };
+    let output = bench.path("studies");
+    let mut command = bench.command(&["study", "run", "x25m", "--output", output.to_str().unwrap()]);
+    let told = command.env("SPINDLE_CACHE_DIRECTORY", bench.path("empty")).output().unwrap();
+    let words = String::from_utf8_lossy(&told.stderr).into_owned();
+    assert!(told.status.success() && words.contains("1-connections: not run here"), "{words}");
+    assert!(words.contains("spindle server get mysql-5.5"), "{words}");
+    let claims = fs::read_to_string(output.join("x25m-2009-tpcc-mysql/claims.md")).unwrap();
+    assert!(
+        claims.contains("| X-01 | X25-M with the write cache off") && claims.contains("| not run here |"),
+        "{claims}"
+    );
+    bench.assert_clean();
+}
+
+#[test]
+fn a_study_that_is_not_there_is_answered_with_the_nearest() {
+    let directory = tempfile::tempdir().unwrap();
+    let told = |name: &str| run_in(directory.path(), &["study", "report", name]);
+    assert!(told("x25m-2009-tpcc-mysq").contains("did you mean `x25m-2009-tpcc-mysql`?"));
+    assert!(told("percona").contains("`percona` is a part of `percona-2009-adaptive-flushing`"));
+}
+
+#[test]
+fn committed_answers_are_what_the_program_says_of_the_committed_records() {
+    for folder in folders() {
+        let path = studies().join(folder.study).join("claims.md");
+        let written = fs::read_to_string(&path).unwrap_or_default();
+        let told = run_in(&studies(), &["study", "report", folder.study, "--output", "."]);
+        let told = told.split_once("--- stdout\n").unwrap().1;
+        assert!(
+            told.trim_end() == written.trim_end(),
+            "run `spindle study report --all --write --output studies`: {}",
+            path.display()
+        );
+    }
+}
+
+#[test]
+fn readme_has_the_table_of_the_committed_records() {
+    let told = run_in(&studies(), &["study", "report", "--all", "--format", "md", "--output", "."]);
+    let table = told.split_once("--- stdout\n").unwrap().1.trim_end();
+    let readme = fs::read_to_string(studies().join("../README.md")).unwrap();
+    let rows: Vec<&str> = table.lines().filter(|line| line.starts_with('|')).collect();
+    assert!(readme.contains(&rows.join("\n")), "README.md lacks\n{table}");
+}
+
+#[test]
+fn the_page_of_all_studies_has_every_claim_and_asks_nothing_of_the_network() {
+    let told = run_in(&studies(), &["study", "report", "--all", "--output", "."]);
+    let claims: usize = spindle_lab::claims::studies().iter().map(|study| study.claims.len()).sum();
+    assert_eq!(told.matches("<tr class=\"claim ").count(), claims);
+    assert!(!told.contains("http://") && !told.contains("https://"));
+}
