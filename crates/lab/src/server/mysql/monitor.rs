@@ -73,6 +73,12 @@ impl Monitor {
         if let (false, Some(age)) = (counters.contains_key(CHECKPOINT_AGE), checkpoint_age(&report)) {
             counters.insert(CHECKPOINT_AGE.to_owned(), age);
         }
+        // MySQL 5.5 has no tables of metrics.
+        for (name, head) in [(HISTORY_LIST, "History list length"), (OLD_PAGES, "Old database pages")] {
+            if let (false, Some(value)) = (counters.contains_key(name), number_behind(&report, head)) {
+                counters.insert(name.to_owned(), value);
+            }
+        }
     }
 
     /// All rows of a statement with a name and a value per row.
@@ -133,11 +139,13 @@ fn master_loops(report: &str) -> Option<[f64; 2]> {
 
 /// Bytes of log since the last checkpoint, in InnoDB's report.
 fn checkpoint_age(report: &str) -> Option<f64> {
-    let lsn = |head: &str| {
-        let line = report.lines().find_map(|line| line.strip_prefix(head))?;
-        line.trim().parse::<f64>().ok()
-    };
-    Some(lsn("Log sequence number")? - lsn("Last checkpoint at")?)
+    Some(number_behind(report, "Log sequence number")? - number_behind(report, "Last checkpoint at")?)
+}
+
+/// The number of the first line that begins so.
+fn number_behind(report: &str, head: &str) -> Option<f64> {
+    let line = report.lines().find_map(|line| line.strip_prefix(head))?;
+    line.trim().parse().ok()
 }
 
 #[cfg(test)]
@@ -169,10 +177,14 @@ mod tests {
         assert_eq!(of(old), Some([7.0, 0.0]));
         assert_eq!(of("nothing of this kind"), None);
     }
+
     #[test]
     fn the_age_of_the_checkpoint_is_in_the_report() {
         let report = "---\nLOG\n---\nLog sequence number 8204028\nLog flushed up to   8203000\nLast checkpoint at  8200000\n";
         assert_eq!(checkpoint_age(report), Some(4028.0));
         assert_eq!(checkpoint_age("LOG\n"), None);
+        let report = "History list length 43\nOld database pages     855816\n";
+        assert_eq!(number_behind(report, "History list length"), Some(43.0));
+        assert_eq!(number_behind(report, "Old database pages"), Some(855_816.0));
     }
 }

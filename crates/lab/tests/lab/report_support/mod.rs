@@ -300,6 +300,7 @@ fn measurement(shape: &Shape, machine: f64, seed: u64, seconds: usize) -> Measur
         settling: None,
         replication: None,
         flushed_at_commit: None,
+        recovery_s: None,
         mounts: vec![data],
         cpu: CpuSummary {
             busy: shape.cpu,
