@@ -9,6 +9,7 @@ use spindle_base::text::plural;
 
 use super::directory_of;
 use super::repeat::REFUSED;
+use super::summary::Counts;
 use crate::claims::{
     Because, ClaimOutcome, Comparison, Comparisons, Erratum, Folder, Named, Study, compare_study, find,
 };
@@ -47,7 +48,7 @@ impl Answer {
             }
             let refused = std::fs::read_to_string(directory.join(REFUSED)).ok();
             let reason = refused.map(|reason| reason.trim().to_owned()).unwrap_or_default();
-            let command = || format!("`spindle study run {}` runs it", folder.study);
+            let command = || format!("run it with spindle study run {}", folder.study);
             let words = if reason.is_empty() { command() } else { reason };
             missing_rows.extend(tags(text).into_iter().map(|tag| (tag, format!("{NOT_RUN}: {words}"))));
             not_run.push((*name, words));
@@ -72,7 +73,7 @@ impl Answer {
             page,
             "{}. [study.md](study.md) says what was asked, what was scaled and what differs. `spindle study report {}` \
              prints this page from the records beside it.\n",
-            self.comparison().counts(),
+            Counts::of(self).words(),
             self.folder.study
         );
         for (name, reason) in &self.not_run {

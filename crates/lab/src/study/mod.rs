@@ -12,7 +12,7 @@ mod summary;
 pub use answer::Answer;
 pub use page::page;
 pub use repeat::{RepeatOptions, repeat};
-pub use summary::Summary;
+pub use summary::{Counts, Summary};
 
 use std::path::{Path, PathBuf};
 

@@ -2,6 +2,9 @@
 
 use std::fmt::Write as _;
 
+use itertools::Itertools as _;
+use spindle_base::text::plural;
+
 use super::Answer;
 use crate::claims::Verdict;
 use crate::report::escaped;
@@ -50,6 +53,21 @@ impl Counts {
     /// Claims that a run speaks about.
     pub fn tested(&self) -> usize {
         self.confirmed + self.direction_only + self.contradicted + self.not_decided
+    }
+
+    /// `16 claims: 10 confirmed, 3 contradicted, 3 not testable`.
+    pub fn words(&self) -> String {
+        let counts = [
+            (self.confirmed, "confirmed"),
+            (self.direction_only, "direction only"),
+            (self.contradicted, "contradicted"),
+            (self.not_decided, "not decided"),
+            (self.not_testable, "not testable"),
+            (self.not_run, "not run here"),
+        ];
+        let counts = counts.iter().filter(|(count, _)| *count > 0);
+        let counts = counts.map(|(count, words)| format!("{count} {words}")).join(", ");
+        format!("{}: {counts}", plural(self.all(), "claim"))
     }
 
     fn row(&self, name: &str) -> String {

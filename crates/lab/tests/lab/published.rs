@@ -112,8 +112,10 @@ X-02 direction only, own data yes: X25-M with the write cache on reaches 11.0 ti
 X-03 not decided (1 of 2 checks), own data yes: The faster the storage, the more connections are
   needed for the peak: HDD 4, cache off 16, cache on 32. [confirmed, in this order; no run has
   tpcc-peak-connections (scenario = x25m-cache-on)]
-not testable: a rule without a figure: X-04, X-09, X-11, X-13, X-14, X-15, X-16; no run has the
-  rows: X-05, X-07, X-08, X-10; the study prints no rows behind its text: X-06, X-12
+not testable: no run has the rows: X-04, X-05, X-06, X-07, X-08, X-09, X-10, X-12, X-13, X-14; It is
+  about what a power cut takes: Spindle's models know it, and no command cuts the power below a
+  running server yet: X-11; Advice about which figure to look at: X-15; It compares prices of 2009:
+  X-16
 "#);
 }
 

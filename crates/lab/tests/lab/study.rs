@@ -80,7 +80,7 @@ fn what_a_machine_lacks_is_named_and_its_claims_are_not_run_here() {
 fn a_study_that_is_not_there_is_answered_with_the_nearest() {
     let directory = tempfile::tempdir().unwrap();
     let told = |name: &str| run_in(directory.path(), &["study", "report", name]);
-    assert!(told("x25m-2009-tpcc-mysq").contains("did you mean `x25m-2009-tpcc-mysql`?"));
+    assert!(told("x25m-2009-tpc-mysql").contains("did you mean `x25m-2009-tpcc-mysql`?"));
     assert!(told("percona").contains("`percona` is a part of `percona-2009-adaptive-flushing`"));
 }
 

@@ -97,7 +97,7 @@ impl Comparison {
         format!("{} ({}): {}", self.study, self.year, self.counts())
     }
 
-    pub(crate) fn counts(&self) -> String {
+    fn counts(&self) -> String {
         let counts = self.claims.iter().counts_by(|claim| claim.verdict);
         let order = [
             Verdict::Confirmed,
@@ -120,7 +120,9 @@ impl Comparison {
     fn others(&self) -> Option<String> {
         let others = self.claims.iter().filter(|claim| claim.verdict == Verdict::NotTestable);
         let by_reason = others.map(|claim| (why_not(claim), claim.id.as_str())).into_group_map();
-        let line = |(reason, ids): (&String, &Vec<&str>)| format!("{reason}: {}", ids.join(", "));
+        let line = |(reason, ids): (&String, &Vec<&str>)| {
+            format!("{}: {}", reason.trim_end_matches('.'), ids.join(", "))
+        };
         let lines = by_reason.iter().sorted_by_key(|(_, ids)| ids[0]).map(line).join("; ");
         (!lines.is_empty()).then(|| format!("not testable: {lines}"))
     }

@@ -15,7 +15,7 @@ use crate::cmd::output::{check_output_directory, columns, print};
 use crate::cmd::plan;
 use crate::host::interrupt::{Interrupt, Interrupted};
 use crate::record::records_file::{RESULTS, Resume};
-use crate::study::{Answer, RepeatOptions, Summary, page, repeat};
+use crate::study::{Answer, Counts, RepeatOptions, Summary, page, repeat};
 
 /// Below the results of other runs.
 const DIRECTORY: &str = "studies";
@@ -193,7 +193,7 @@ fn repeat_all(arguments: &RunArguments) -> Result<ExitCode> {
         }
         let answer = Answer::read(folder, &output)?;
         let path = write_claims(&answer, &output)?;
-        print(&format!("{}: {}; {}\n", folder.study, answer.comparison().counts(), path.display()))?;
+        print(&format!("{}: {}; {}\n", folder.study, Counts::of(&answer).words(), path.display()))?;
     }
     Ok(ExitCode::SUCCESS)
 }
