@@ -161,7 +161,10 @@ fn figure(field: &str, value: f64) -> Figure {
         ("_kib", "KiB"),
         ("_share", "share"),
     ];
-    let unit = UNITS.into_iter().find(|(suffix, _)| field.ends_with(suffix)).map_or("", |(_, unit)| unit);
+    let suffix = UNITS.into_iter().find(|(suffix, _)| field.ends_with(suffix));
+    // A coefficient of variation has no unit, whatever it is of.
+    let suffix = suffix.filter(|_| !field.contains("_variation_"));
+    let unit = suffix.map_or("", |(_, unit)| unit);
     Figure { metric: field.to_owned(), unit: unit.to_owned(), value: Some(value), ..Figure::default() }
 }
 
