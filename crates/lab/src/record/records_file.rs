@@ -20,7 +20,8 @@ pub const FILE_NAME: &str = "records.jsonl";
 /// Default directory of results, relative to the working directory.
 pub(crate) const RESULTS: &str = "spindle-results";
 pub(crate) const LOCK_NAME: &str = "lock";
-const PAGE_NAME: &str = "report.html";
+/// In the directory of a run.
+pub const PAGE_NAME: &str = "report.html";
 /// The files of a run's results.
 pub(crate) const NAMES: [&str; 2] = [FILE_NAME, PAGE_NAME];
 

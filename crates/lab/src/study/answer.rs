@@ -13,7 +13,7 @@ use super::summary::Counts;
 use crate::claims::{
     Because, ClaimOutcome, Comparison, Comparisons, Erratum, Folder, Named, Study, compare_study, find,
 };
-use crate::record::records_file::FILE_NAME;
+use crate::record::records_file::{FILE_NAME, PAGE_NAME};
 use crate::record::{PublishedTag, spelling, words};
 use crate::report::{self, Records, escaped};
 
@@ -23,6 +23,8 @@ pub struct Answer {
     pub folder: &'static Folder,
     pub study: &'static Study,
     comparisons: Comparisons,
+    /// Scenarios whose report lies beside their records.
+    pub reported: Vec<&'static str>,
     /// Scenarios without records, each with the reason.
     pub not_run: Vec<(&'static str, String)>,
 }
@@ -38,11 +40,14 @@ impl Answer {
     pub fn read(folder: &'static Folder, output: &Path) -> Result<Answer, Mistake> {
         let Named { study, .. } = find(folder.study)?;
         let mut runs: Vec<(String, Records)> = Vec::new();
-        let mut not_run = Vec::new();
+        let (mut reported, mut not_run) = (Vec::new(), Vec::new());
         let mut missing_rows: Vec<(PublishedTag, String)> = Vec::new();
         for (name, text) in folder.scenarios {
             let directory = directory_of(output, folder, name);
             if directory.join(FILE_NAME).exists() {
+                if directory.join(PAGE_NAME).exists() {
+                    reported.push(*name);
+                }
                 runs.push(((*name).to_owned(), report::read(&directory)?));
                 continue;
             }
@@ -54,7 +59,7 @@ impl Answer {
             not_run.push((*name, words));
         }
         let comparisons = compare_study(study, &runs, &missing_rows)?;
-        Ok(Answer { folder, study, comparisons, not_run })
+        Ok(Answer { folder, study, comparisons, reported, not_run })
     }
 
     pub fn comparison(&self) -> &Comparison {

@@ -58,10 +58,10 @@ fn study(answer: &Answer) -> Value {
     }
 }
 
-/// A scenario, with the reason where it was not run.
+/// A scenario, with the reason where it was not run, and whether its report is there to link to.
 fn report(answer: &Answer, name: &str) -> Value {
     let reason = answer.not_run.iter().find(|(other, _)| *other == name).map(|(_, reason)| reason);
-    context! { name, reason }
+    context! { name, reason, has_report => answer.reported.contains(&name) }
 }
 
 fn claim(answer: &Answer, claim: &ClaimOutcome) -> Value {
