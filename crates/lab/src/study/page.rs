@@ -32,16 +32,7 @@ pub fn page(answers: &[Answer]) -> anyhow::Result<String> {
 
 /// The number of claims by verdict, in the order of the filters.
 fn counts(counts: &Counts) -> Value {
-    let named = [
-        ("confirmed", counts.confirmed),
-        ("direction-only", counts.direction_only),
-        ("contradicted", counts.contradicted),
-        ("not-decided", counts.not_decided),
-        ("not-testable", counts.not_testable),
-        ("not-run", counts.not_run),
-    ];
-    let named = named.into_iter().filter(|(_, count)| *count > 0);
-    named.map(|(class, count)| context! { class, words => class.replace('-', " "), count }).collect()
+    counts.named().map(|(words, count)| context! { class => words.replace(' ', "-"), words, count }).collect()
 }
 
 fn study(answer: &Answer) -> Value {

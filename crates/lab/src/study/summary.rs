@@ -57,17 +57,21 @@ impl Counts {
 
     /// `16 claims: 10 confirmed, 3 contradicted, 3 not testable`.
     pub fn words(&self) -> String {
-        let counts = [
-            (self.confirmed, "confirmed"),
-            (self.direction_only, "direction only"),
-            (self.contradicted, "contradicted"),
-            (self.not_decided, "not decided"),
-            (self.not_testable, "not testable"),
-            (self.not_run, "not run here"),
-        ];
-        let counts = counts.iter().filter(|(count, _)| *count > 0);
-        let counts = counts.map(|(count, words)| format!("{count} {words}")).join(", ");
+        let counts = self.named().map(|(words, count)| format!("{count} {words}")).join(", ");
         format!("{}: {counts}", plural(self.all(), "claim"))
+    }
+
+    /// The verdicts that claims have, each with their number.
+    pub(super) fn named(&self) -> impl Iterator<Item = (&'static str, usize)> {
+        let counts = [
+            ("confirmed", self.confirmed),
+            ("direction only", self.direction_only),
+            ("contradicted", self.contradicted),
+            ("not decided", self.not_decided),
+            ("not testable", self.not_testable),
+            ("not run", self.not_run),
+        ];
+        counts.into_iter().filter(|(_, count)| *count > 0)
     }
 
     fn row(&self, name: &str) -> String {

@@ -108,6 +108,29 @@ fn readme_has_the_table_of_the_committed_records() {
     assert!(readme.contains(&rows.join("\n")), "README.md lacks\n{table}");
 }
 
+/// The page links to the reports that lie beside the records; the committed one has none.
+#[test]
+fn the_committed_page_is_what_the_program_says_of_the_committed_records() {
+    let copy = tempfile::tempdir().unwrap();
+    for folder in folders() {
+        for (name, _) in folder.scenarios {
+            let part = Path::new(folder.study).join(name);
+            let records = part.join("records.jsonl");
+            if studies().join(&records).exists() {
+                fs::create_dir_all(copy.path().join(part)).unwrap();
+                fs::copy(studies().join(&records), copy.path().join(&records)).unwrap();
+            }
+        }
+    }
+    let told = run_in(copy.path(), &["study", "report", "--all", "--output", "."]);
+    let page = told.split_once("--- stdout\n").unwrap().1;
+    let committed = fs::read_to_string(studies().join("report.html")).unwrap();
+    assert!(
+        page.trim_end() == committed.trim_end(),
+        "run `spindle study report --all --write --output studies`"
+    );
+}
+
 #[test]
 fn the_page_of_all_studies_has_every_claim_and_asks_nothing_of_the_network() {
     let told = run_in(&studies(), &["study", "report", "--all", "--output", "."]);

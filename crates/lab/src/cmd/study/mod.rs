@@ -14,7 +14,7 @@ use crate::cmd::doctor::examine;
 use crate::cmd::output::{check_output_directory, columns, print};
 use crate::cmd::plan;
 use crate::host::interrupt::{Interrupt, Interrupted};
-use crate::record::records_file::{RESULTS, Resume};
+use crate::record::records_file::{PAGE_NAME, RESULTS, Resume};
 use crate::study::{Answer, Counts, RepeatOptions, Summary, page, repeat};
 
 /// Below the results of other runs.
@@ -60,7 +60,7 @@ struct RunArguments {
     #[arg(long, value_name = "DIRECTORY")]
     output: Option<PathBuf>,
     /// Time for each study, such as `90 min`. Its scenarios share it, and end with the last block that fits.
-    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    #[arg(long, value_name = "DURATION", value_parser = units::parse_duration)]
     budget: Option<Duration>,
     /// Tiny data and one short trial, in about two minutes: shows that everything works, and measures nothing.
     #[arg(long, conflicts_with = "budget")]
@@ -100,10 +100,6 @@ enum Format {
     Html,
     /// A page for a document; with --all, the table of all studies.
     Md,
-}
-
-fn duration(text: &str) -> Result<Duration, String> {
-    units::parse_duration(text)
 }
 
 impl Named {
@@ -219,7 +215,7 @@ fn report(arguments: &ReportArguments) -> Result<()> {
             eprintln!("{}", path.display());
         }
         if arguments.named.all {
-            let path = output.join("report.html");
+            let path = output.join(PAGE_NAME);
             std::fs::write(&path, page(&answers)?).with_context(|| format!("writing {}", path.display()))?;
             eprintln!("{}", path.display());
         }
