@@ -1,16 +1,16 @@
 //! The rule for one quantity of a reproduction: an estimate with its 95 % interval against what is claimed.
 //!
 //! **A ratio** is confirmed if its side of 1 and its size are shown. The side is shown if the whole interval
-//! is on the claimed side of 1; it is contradicted if the whole interval is on the other side, and not
-//! decided if the interval contains 1. The size is shown if the interval contains the claimed ratio, or if
-//! the measured ratio is within 25 % of the claimed one and its distance from 1 is a half to one and a half
-//! of the claimed distance. The 25 % are those of raw figures: a scaled reproduction on an emulated device is
-//! no nearer. Half of the distance is the stricter of the two below a ratio of 2, where 25 % would confirm a
-//! gain of 5 % by one of 30 %. A ratio below 1 is inverted first, so that a ratio and its inverse have the
-//! same verdict. If the side is shown and the size is not, the verdict is "direction only".
+//! is on the claimed side of 1. The size is shown if the interval meets the band of ratios that are within
+//! 25 % of the claimed one and whose distance from 1 is a half to one and a half of the claimed distance. The
+//! 25 % are those of raw figures: a scaled reproduction on an emulated device is no nearer. Half of the
+//! distance is the stricter of the two below a ratio of 2, where 25 % would confirm a gain of 5 % by one of
+//! 30 %. If the side is shown and the size is not, the verdict is "direction only". The claim is contradicted
+//! if the whole interval is on the other side of 1, or contains 1 and keeps below half of the claimed
+//! distance: then no effect of that kind is there. Otherwise an interval that contains 1 decides nothing. A
+//! ratio below 1 is inverted first, so that a ratio and its inverse have the same verdict.
 //!
-//! **A range** of ratios is the same. Its size is shown if the interval meets the range, or if the measured
-//! ratio is as near to one of its ends as it must be to a single ratio.
+//! **A range** of ratios is the same, with the bands of both of its ends and what is between them.
 //!
 //! **Equality** ("no difference", "similar") is confirmed if the whole interval is within the tolerance,
 //! which is the claim's, and 3 % at least. It is contradicted if the whole interval is outside, and not
@@ -100,22 +100,17 @@ impl Target {
                 Target::Ratio { low: 1.0 / high, high: 1.0 / low }.verdict(&estimate.inverse())
             }
             Target::Ratio { low, high } => {
-                let is_far = |end: f64| {
-                    let distance = (estimate.value - 1.0) / (end - 1.0);
-                    (distance - 1.0).abs() > DISTANCE_TOLERANCE
-                };
-                let is_near_one_end = is_near(estimate.value, low) && !is_far(low)
-                    || is_near(estimate.value, high) && !is_far(high);
-                let is_inside = (low..=high).contains(&estimate.value);
-                let meets = range.low <= high && range.high >= low;
-                sided(range, 1.0, meets || is_inside || is_near_one_end)
+                let (least, most) = (band(low).low, band(high).high);
+                let is_of_the_size = range.low <= most && range.high >= least;
+                sided(range, 1.0, low, is_of_the_size)
             }
             Target::Difference(stated) if stated < 0.0 => {
                 Target::Difference(-stated).verdict(&estimate.negative())
             }
             Target::Difference(stated) => {
-                let contains = range.low <= stated && stated <= range.high;
-                sided(range, 0.0, contains || is_near(estimate.value, stated))
+                let is_of_the_size = range.low <= stated * (1.0 + SIZE_TOLERANCE)
+                    && range.high >= stated / (1.0 + SIZE_TOLERANCE);
+                sided(range, 0.0, stated, is_of_the_size)
             }
             Target::Equal { within } => {
                 let is_inside = range.low >= 1.0 / (1.0 + within) && range.high <= 1.0 + within;
@@ -139,14 +134,25 @@ impl Target {
     }
 }
 
-fn is_near(value: f64, claimed: f64) -> bool {
-    value <= claimed * (1.0 + SIZE_TOLERANCE) && value >= claimed / (1.0 + SIZE_TOLERANCE)
+/// The ratios that are of the size of a claimed one.
+fn band(ratio: f64) -> Range {
+    if ratio < 1.0 {
+        let inverse = band(1.0 / ratio);
+        return Range { low: 1.0 / inverse.high, high: 1.0 / inverse.low };
+    }
+    let distance = ratio - 1.0;
+    Range {
+        low: (ratio / (1.0 + SIZE_TOLERANCE)).max(1.0 + distance * (1.0 - DISTANCE_TOLERANCE)),
+        high: (ratio * (1.0 + SIZE_TOLERANCE)).min(1.0 + distance * (1.0 + DISTANCE_TOLERANCE)),
+    }
 }
 
-/// The verdict about an effect above `zero`.
-fn sided(range: Range, zero: f64, is_of_the_size: bool) -> Verdict {
+/// The verdict about an effect above `zero`, of which the claim says that it is `claimed`.
+fn sided(range: Range, zero: f64, claimed: f64, is_of_the_size: bool) -> Verdict {
+    let half = zero + (claimed - zero) * (1.0 - DISTANCE_TOLERANCE);
     match decided(range.low > zero, range.high < zero) {
         Verdict::Confirmed if !is_of_the_size => Verdict::DirectionOnly,
+        Verdict::NotDecided if range.high < half => Verdict::Contradicted,
         verdict => verdict,
     }
 }

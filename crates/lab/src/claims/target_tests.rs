@@ -19,12 +19,14 @@ fn a_ratio_of_the_claimed_size_is_confirmed() {
     check(single(14.0), 17.4, 17.3, 17.5, "confirmed");
     // Far away, but the interval contains the claim.
     check(single(14.0), 9.0, 5.0, 16.0, "confirmed");
+    // Far away, but the interval meets the 25 %.
+    check(single(14.0), 9.0, 7.0, 11.4, "confirmed");
 }
 
 #[test]
 fn a_ratio_of_another_size_has_the_direction_only() {
-    check(single(14.0), 11.1, 11.0, 11.2, "direction-only");
-    check(single(14.0), 17.6, 17.5, 17.7, "direction-only");
+    check(single(14.0), 11.1, 11.0, 11.15, "direction-only");
+    check(single(14.0), 17.6, 17.55, 17.7, "direction-only");
     check(single(14.0), 1.2, 1.1, 1.3, "direction-only");
 }
 
@@ -32,7 +34,7 @@ fn a_ratio_of_another_size_has_the_direction_only() {
 fn a_small_gain_is_not_confirmed_by_a_large_one() {
     check(single(1.05), 1.26, 1.25, 1.27, "direction-only");
     check(single(1.05), 1.07, 1.065, 1.075, "confirmed");
-    check(single(1.05), 1.08, 1.075, 1.085, "direction-only");
+    check(single(1.05), 1.08, 1.076, 1.085, "direction-only");
     check(single(1.28), 1.41, 1.40, 1.412, "confirmed");
     check(single(1.28), 1.13, 1.12, 1.139, "direction-only");
 }
@@ -42,6 +44,9 @@ fn an_interval_on_the_other_side_contradicts_and_one_across_decides_nothing() {
     check(single(1.28), 0.9, 0.85, 0.95, "contradicted");
     check(single(1.28), 1.1, 0.9, 1.3, "not-decided");
     check(single(1.28), 1.1, 1.0, 1.2, "not-decided");
+    // No effect of half the claimed size is there, or one is not excluded.
+    check(single(1.28), 1.0, 0.97, 1.05, "contradicted");
+    check(single(1.28), 1.0, 0.85, 1.15, "not-decided");
     let one_trial = Estimate::new(1.28, None);
     assert_eq!(single(1.28).verdict(&one_trial), Verdict::NotDecided);
 }
@@ -99,7 +104,8 @@ fn a_bound_is_kept_by_the_whole_interval() {
 fn a_difference_has_the_rule_of_a_ratio_with_zero_for_one() {
     check(Target::Difference(112.0), 100.0, 99.0, 101.0, "confirmed");
     check(Target::Difference(112.0), 20.0, 10.0, 30.0, "direction-only");
-    check(Target::Difference(112.0), 20.0, -10.0, 50.0, "not-decided");
+    check(Target::Difference(112.0), 20.0, -10.0, 60.0, "not-decided");
+    check(Target::Difference(112.0), 20.0, -10.0, 50.0, "contradicted");
     check(Target::Difference(112.0), -20.0, -30.0, -10.0, "contradicted");
     check(Target::Difference(-4.0), -4.2, -4.4, -4.1, "confirmed");
 }
