@@ -1,5 +1,5 @@
-//! Records name the revision that made them, and the binary holds every profile, every published study and the scenarios that
-//! repeat it.
+//! Records name the revision that made them, and the binary holds every profile, every price, every published study and the
+//! scenarios that repeat it.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -74,6 +74,7 @@ fn compile_preload_library() -> io::Result<()> {
 
 fn main() -> io::Result<()> {
     list_files("profiles", "profiles.rs")?;
+    list_files("prices", "prices.rs")?;
     list_files("published/studies", "studies.rs")?;
     list_studies()?;
     compile_preload_library()?;

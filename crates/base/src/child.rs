@@ -2,7 +2,8 @@
 //! would ruin the next trial.
 
 use std::env;
-use std::io;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write as _};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
@@ -57,6 +58,28 @@ pub fn die_with_parent(command: &mut Command) -> &mut Command {
     // SAFETY: the closure runs in the forked child, where only async-signal-safe work is allowed. It makes
     // the system calls prctl and getppid, and allocates nothing.
     unsafe { command.pre_exec(request) }
+}
+
+/// Lets the child enter a control group before it becomes the program, so that all of its memory and all of
+/// its children are counted there. `group` is the directory of the group.
+///
+/// The file of the group is opened here, because the child may be another user by then: the kernel asks
+/// whether the user who opened it may move processes (Linux 5.16 and the stable kernels of January 2022,
+/// kernel/cgroup, `of->file->f_cred`).
+///
+/// # Errors
+/// There is no such group, or this user may not put processes into it.
+#[expect(
+    unsafe_code,
+    reason = "code between fork and exec is unsafe to add; this one makes a single system call"
+)]
+pub fn enter_control_group<'a>(command: &'a mut Command, group: &Path) -> io::Result<&'a mut Command> {
+    let processes: File = OpenOptions::new().write(true).open(group.join("cgroup.procs"))?;
+    // Zero stands for the process that writes it (cgroups(7)).
+    let enter = move || (&processes).write_all(b"0");
+    // SAFETY: the closure runs in the forked child, where only async-signal-safe work is allowed. It makes
+    // the system call write, and allocates nothing.
+    Ok(unsafe { command.pre_exec(enter) })
 }
 
 /// Waits for the child to end. Returns its exit status and its user and system time together. The child is
@@ -152,6 +175,19 @@ mod tests {
             std::thread::spawn(|| die_with_parent(Command::new("sleep").arg("600")).spawn().unwrap());
         let mut child = spawned.join().unwrap();
         assert_eq!(child.wait().unwrap().signal(), Some(Signal::KILL.as_raw()));
+    }
+
+    #[test]
+    fn a_child_enters_its_control_group_and_then_is_the_program() {
+        let group = std::env::temp_dir().join(format!("spindle-group-{}", std::process::id()));
+        std::fs::create_dir(&group).unwrap();
+        let mut command = Command::new("true");
+        assert!(enter_control_group(&mut command, &group).is_err(), "a group has a list of its processes");
+        std::fs::write(group.join("cgroup.procs"), "").unwrap();
+        let status = enter_control_group(&mut command, &group).unwrap().status().unwrap();
+        assert!(status.success());
+        assert_eq!(std::fs::read_to_string(group.join("cgroup.procs")).unwrap(), "0");
+        std::fs::remove_dir_all(group).unwrap();
     }
 
     #[test]

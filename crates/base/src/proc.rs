@@ -8,6 +8,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use rustix::time::{ClockId, clock_gettime};
+
 /// Time of all cores together, in clock ticks since boot (`/proc/stat`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CpuTimes {
@@ -233,6 +235,14 @@ pub fn started_at_ticks(process: u32) -> Option<u64> {
     Status::of(process).filter(|status| !status.has_ended).map(|status| status.started_at_ticks)
 }
 
+/// Seconds since a process was started. `None` if it has ended, waited for or not.
+pub fn age_s(process: u32) -> Option<f64> {
+    // The kernel counts a process's start from boot, with the time that the machine slept.
+    let now = clock_gettime(ClockId::Boottime);
+    let now_s = now.tv_sec as f64 + now.tv_nsec as f64 / 1e9;
+    Some(now_s - seconds(started_at_ticks(process)?))
+}
+
 /// Whether a process of this name is alive and has this path among its arguments. The arguments of processes
 /// with other names are not read: see [`started_at_ticks`].
 pub fn is_started_with(process: u32, process_name: &str, argument: &Path) -> bool {
@@ -388,6 +398,7 @@ mod tests {
         assert!(!is_started_with(child.id(), "other", Path::new("600")));
         let started = started_at_ticks(child.id());
         assert!(started.is_some() && started >= started_at_ticks(id()));
+        assert!(age_s(child.id()).is_some_and(|age_s| age_s >= 0.0) && age_s(child.id()) <= age_s(id()));
         child.kill().unwrap();
         while started_at_ticks(child.id()).is_some() {
             std::thread::yield_now();

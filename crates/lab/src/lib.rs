@@ -24,6 +24,8 @@ pub mod watch;
 
 pub mod run;
 
+pub mod advise;
+
 pub mod study;
 
 pub mod bench;

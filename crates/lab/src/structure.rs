@@ -6,14 +6,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each crate, and those that it may depend on.
-const CRATES: [(&str, &[&str]); 7] = [
+const CRATES: [(&str, &[&str]); 8] = [
     ("dilate", &[]),
     ("model", &[]),
     ("stats", &[]),
     ("base", &["model"]),
     ("mount", &["base", "model"]),
     ("load", &["base"]),
-    ("lab", &["base", "load", "model", "mount", "stats"]),
+    ("twin", &["model"]),
+    ("lab", &["base", "load", "model", "mount", "stats", "twin"]),
 ];
 
 /// Crates that are divided into rooms: each room uses those before it in its line and none after it.
@@ -33,6 +34,7 @@ const ROOMS: [(&str, &[&str]); 2] = [
             "observe",
             "watch",
             "run",
+            "advise",
             "study",
             "bench",
             "published",

@@ -18,6 +18,7 @@ mod rng;
 mod stack;
 mod time;
 mod token_bucket;
+mod traced;
 mod virtual_time;
 mod volatile;
 
@@ -37,4 +38,5 @@ pub use request::{Completion, Operation, Outcome, Request, RequestId, SECTOR_BYT
 pub use rng::{Rng, split_mix};
 pub use stack::{Branch, StackSpec};
 pub use time::{Instant, MICROSECOND, MILLISECOND, NANOSECOND, SECOND};
+pub use traced::Traced;
 pub use virtual_time::VirtualTime;

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use spindle_base::dilation::Dilation;
 
 use crate::statistics::{Floor, Statistics};
+use crate::trace::TraceHead;
 
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
 #[serde(tag = "command", rename_all = "kebab-case", deny_unknown_fields)]
@@ -52,14 +53,27 @@ pub enum Command {
     Snapshot {
         directory: PathBuf,
     },
+    /// Begins a block trace: every request that arrives with the timing on is kept, in at most this much
+    /// memory. A trace from before is dropped.
+    BeginTrace {
+        limit_bytes: u64,
+    },
+    /// Ends the block trace. What it has is kept until it is written or the next one begins.
+    EndTrace,
+    /// Writes the block trace to a new file and gives its memory back.
+    SaveTrace {
+        path: PathBuf,
+    },
     /// Ends the emulator; users of the disk get I/O errors.
     Shutdown,
 }
 
 impl Command {
-    /// Whether its time grows with the size of the disk. All other commands are answered at once.
+    /// Whether its time grows with the size of the disk or of a file. All other commands are answered at
+    /// once.
     fn is_long(&self) -> bool {
-        matches!(self, Command::Age { .. } | Command::SecureErase | Command::Snapshot { .. })
+        use Command::{Age, SaveTrace, SecureErase, Snapshot};
+        matches!(self, Age { .. } | SecureErase | Snapshot { .. } | SaveTrace { .. })
     }
 }
 
@@ -69,6 +83,8 @@ impl Command {
 pub enum Reply {
     Done,
     Status(Statistics),
+    /// The block trace that was written.
+    Trace(TraceHead),
     Error(String),
 }
 

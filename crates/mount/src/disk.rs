@@ -14,7 +14,7 @@ use rustix::fs::FlockOperation;
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
-use crate::control::{self, Client};
+use crate::control::{self, Client, Reply};
 use crate::file_system::Formatting;
 use crate::floor;
 use crate::format_options::FileSystem;
@@ -25,6 +25,7 @@ use crate::system::{
     self, detach_mount, file_of_loop, is_claimed, is_mount_point, loops_of, mounts_of, names_in, remove_ours,
     run, unmount, wait_until, wait_until_served,
 };
+use crate::trace::{self, TraceHead};
 use crate::users::users_of;
 use crate::watchdog::{self, LOG_FILE, PROCESS_DRAFT, PROCESS_FILE, Watchdog};
 use crate::workers;
@@ -179,6 +180,36 @@ impl Disk {
     pub fn reset_statistics(&mut self) -> Result<()> {
         let reset = self.client.call(&control::Command::ResetStatistics);
         reset.map(drop).map_err(|error| self.death().unwrap_or(error))
+    }
+
+    /// Begins a block trace of at most [`trace::LIMIT_BYTES`].
+    ///
+    /// # Errors
+    /// The emulator died, or has no memory for it.
+    pub fn begin_trace(&mut self) -> Result<()> {
+        let begun = self.client.call(&control::Command::BeginTrace { limit_bytes: trace::LIMIT_BYTES });
+        begun.map(drop).map_err(|error| self.death().unwrap_or(error))
+    }
+
+    /// Ends the block trace; [`Disk::save_trace`] writes it.
+    ///
+    /// # Errors
+    /// The emulator died.
+    pub fn end_trace(&mut self) -> Result<()> {
+        let ended = self.client.call(&control::Command::EndTrace);
+        ended.map(drop).map_err(|error| self.death().unwrap_or(error))
+    }
+
+    /// Writes the block trace to a new file. The path is absolute, because the emulator writes it.
+    ///
+    /// # Errors
+    /// The emulator died, no trace was begun, or the file exists or cannot be written.
+    pub fn save_trace(&mut self, path: &Path) -> Result<TraceHead> {
+        match self.client.call(&control::Command::SaveTrace { path: path.to_owned() }) {
+            Ok(Reply::Trace(head)) => Ok(head),
+            Ok(other) => bail!("the emulator answered {other:?} to a request for its block trace"),
+            Err(error) => Err(self.death().unwrap_or(error)),
+        }
     }
 
     /// The emulator's last log lines, if it is dead or dying.

@@ -38,6 +38,7 @@ use crate::clock::{Clock, RealInstant};
 use crate::constant::Constant;
 use crate::realtime;
 use crate::statistics::{Floor, Statistics};
+use crate::trace::Recorder;
 
 /// Called with the payload of a completed request, from the thread that finds it due.
 pub type OnComplete<P> = dyn Fn(P, Outcome) + Send + Sync;
@@ -82,6 +83,8 @@ struct Core<P> {
     statistics: Statistics,
     lateness: Histogram<u64>,
     counted_since: Instant,
+    /// Also once it has ended, until it is written.
+    trace: Option<Recorder>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -190,6 +193,7 @@ impl<P: Send + 'static> Driver<P> {
             },
             lateness: Histogram::new_with_bounds(1, LATENESS_MAX_NS, 3).expect("valid bounds"),
             counted_since: Instant::ZERO,
+            trace: None,
         };
         let shared = Shared { core: Mutex::new(core), timer, stop: AtomicBool::new(false), on_complete };
         Driver { shared: Arc::new(shared), thread: None }
@@ -228,6 +232,9 @@ impl<P: Send + 'static> Driver<P> {
         let model_now = core.model_now.max(sent);
         core.model_now = model_now;
         let request = Request { id, operation, offset_bytes, size_bytes, force_unit_access: false };
+        if let Some(trace) = &mut core.trace {
+            trace.add(sent, &request);
+        }
         timing.submitted = core.device.submit_late(sent, model_now, request);
         core.pending.insert(id, Pending { payload, timing });
         core.collect_due(now, due);
@@ -354,6 +361,31 @@ impl<P: Send + 'static> Driver<P> {
     /// Begins the counts and the uptime anew. The counters of the device stay.
     pub fn reset_statistics(&self) {
         self.shared.lock().reset_statistics();
+    }
+
+    /// Keeps every request from now on in this recorder, but those that arrive with the timing off.
+    pub(crate) fn begin_trace(&self, mut recorder: Recorder) {
+        let mut core = self.shared.lock();
+        recorder.begin(core.clock.now());
+        let earlier = core.trace.replace(recorder);
+        drop(core);
+        // No request waits while its memory is given back.
+        drop(earlier);
+    }
+
+    /// Ends the trace, which [`Driver::take_trace`] returns.
+    pub(crate) fn end_trace(&self) {
+        let mut core = self.shared.lock();
+        let now = core.clock.now();
+        if let Some(trace) = &mut core.trace {
+            trace.end(now);
+        }
+    }
+
+    /// The trace, which ends now unless it has ended. `None` if none was begun since the last one was taken.
+    pub(crate) fn take_trace(&self) -> Option<Recorder> {
+        self.end_trace();
+        self.shared.lock().trace.take()
     }
 
     /// Sets the busy share of the cores, which weighs the floor of idle cores against that of busy ones.
@@ -629,6 +661,46 @@ mod tests {
     fn the_path_excuses_50_us_of_real_time() {
         check_late("1", 50_000);
         check_late("4", 12_500);
+    }
+
+    #[track_caller]
+    fn check_trace(dilation: &str, k: u64) {
+        const PAUSE_REAL: Duration = Duration::from_millis(20);
+        let device = Sent { waiting: VecDeque::new(), sent: Arc::default() };
+        let driver = Driver::unattended(Box::new(device), dilation.parse().unwrap(), |(), _| ());
+        let write = |offset_bytes: u64| {
+            driver.accept(Operation::Write, offset_bytes, 4096, (), &mut Vec::new());
+        };
+        write(0);
+        assert!(driver.take_trace().is_none());
+        let begun = std::time::Instant::now();
+        driver.begin_trace(Recorder::new(1 << 20, 1 << 16).unwrap());
+        write(1 << 12);
+        driver.set_timing(false);
+        write(2 << 12);
+        driver.set_timing(true);
+        std::thread::sleep(PAUSE_REAL);
+        write(3 << 12);
+        driver.end_trace();
+        let most_ns = begun.elapsed().as_nanos() as u64 / k;
+        write(4 << 12);
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.trace");
+        driver.take_trace().unwrap().write(&path).unwrap();
+        let trace = crate::trace::read(&path).unwrap();
+        let offsets: Vec<u64> = trace.requests.iter().map(|request| request.offset_bytes).collect();
+        assert_eq!((offsets, trace.is_complete), (vec![1 << 12, 3 << 12], true));
+        let least_ns = PAUSE_REAL.as_nanos() as u64 / k;
+        let [first, last] = [0, 1].map(|index| trace.requests[index].at.0);
+        // Times are rounded down to 100 ns.
+        assert!(last - first + 100 >= least_ns && trace.duration_ns <= most_ns, "k = {k}: {trace:?}");
+        assert!(driver.take_trace().is_none());
+    }
+
+    #[test]
+    fn a_trace_has_the_timed_requests_between_its_begin_and_its_end_in_model_time() {
+        check_trace("1", 1);
+        check_trace("4", 4);
     }
 
     #[test]

@@ -23,6 +23,7 @@ mod snapshot;
 mod statistics;
 mod store;
 mod system;
+pub mod trace;
 mod users;
 mod watchdog;
 mod workers;

@@ -26,6 +26,7 @@ use crate::ring_file::{Inbox, Permission, RingAnswer, RingFile, RingServer};
 use crate::statistics::LayerStatistics;
 use crate::store::Store;
 use crate::system::loops_of;
+use crate::trace::Recorder;
 use crate::watchdog;
 use crate::workers;
 
@@ -312,6 +313,15 @@ impl<P: Send + 'static> Control<P> {
             }
             Command::Snapshot { directory } => {
                 self.store.snapshot(&directory)?;
+            }
+            Command::BeginTrace { limit_bytes } => {
+                let recorder = Recorder::new(self.store.size_bytes(), limit_bytes)?;
+                self.driver.begin_trace(recorder);
+            }
+            Command::EndTrace => self.driver.end_trace(),
+            Command::SaveTrace { path } => {
+                let trace = self.driver.take_trace().context("no block trace was begun")?;
+                return Ok(Reply::Trace(trace.write(&path)?));
             }
             Command::Ping | Command::Shutdown => {}
         }

@@ -7,7 +7,8 @@ use anyhow::{Error, Result};
 use clap::{Parser, Subcommand};
 
 use crate::cmd::{
-    clean, compare, disk, docs, doctor, load, new, plan, published, report, run, server, study, watch,
+    advise, clean, compare, disk, docs, doctor, load, new, observe, plan, published, report, run, server,
+    study, watch,
 };
 use crate::host::interrupt::Interrupted;
 use spindle_base::Mistake;
@@ -47,6 +48,14 @@ enum Command {
     Published(published::PublishedArguments),
     /// Repeat published studies on emulated storage, and tell which of their claims hold.
     Study(study::StudyArguments),
+    /// Predict a measured database on other storage.
+    Advise(advise::AdviseArguments),
+    /// Record what a server in production does, by its counters alone.
+    ///
+    /// One connection asks for the server's counters once a second, and the kernel is asked for those of its
+    /// process and its disk. Nothing is put on the server, and none of it needs root. The record has the form
+    /// of a run's, without latencies.
+    Observe(observe::ObserveArguments),
     /// Bring up, measure, clone and take down emulated disks.
     Disk(disk::DiskArguments),
     /// Run a workload against a server that is already running.
@@ -92,6 +101,8 @@ impl Cli {
             Command::Compare(arguments) => compare::run(&arguments),
             Command::Published(arguments) => published::run(&arguments).map(done),
             Command::Study(arguments) => study::run(&arguments),
+            Command::Advise(arguments) => advise::run(&arguments).map(done),
+            Command::Observe(arguments) => observe::run(&arguments),
             Command::Disk(arguments) => disk::run(arguments).map(done),
             Command::Load(arguments) => load::run(arguments).map(done),
             Command::Server(arguments) => server::run(&arguments).map(done),

@@ -1,5 +1,6 @@
 //! Sub-commands: one file each, arguments and a `run` function.
 
+pub mod advise;
 pub mod clean;
 pub mod cli;
 pub mod compare;
@@ -8,6 +9,7 @@ pub mod docs;
 pub mod doctor;
 pub mod load;
 pub mod new;
+pub mod observe;
 mod output;
 pub mod plan;
 pub mod published;

@@ -1,5 +1,6 @@
 //! `spindle run SCENARIO`: plan, provision, load, run, verify, record; resumes where it stopped.
 
+mod trace;
 mod virtual_answer;
 
 use std::io::IsTerminal as _;
@@ -55,6 +56,9 @@ pub struct RunArguments {
     /// tell apart.
     #[arg(long)]
     a_a: bool,
+    /// Keep a block trace of each measured window beside the records.
+    #[arg(long)]
+    trace: bool,
 }
 
 /// Exit code 1 when every trial in the records failed. Single failed trials are rows.
@@ -64,6 +68,7 @@ pub fn run(arguments: &RunArguments) -> Result<ExitCode> {
     let bounds = Bounds { memory_bytes: provenance::memory_bytes(), trust: Trust::MayRun };
     let mut scenario = Scenario::read(&arguments.scenario, &bounds)?;
     scenario.run.a_a = arguments.a_a;
+    let untraced = if arguments.trace { trace::left_out(&scenario)? } else { None };
     let plan = plan(&scenario);
     let blockers = emulation_blockers(&scenario);
     if !blockers.is_empty() {
@@ -81,6 +86,7 @@ pub fn run(arguments: &RunArguments) -> Result<ExitCode> {
         resume: Resume { fresh: arguments.fresh, retry_failed: arguments.retry_failed },
         wait: arguments.wait,
         keep_disturbed: arguments.keep_disturbed,
+        trace: arguments.trace,
         at_most: None,
         program: std::env::current_exe().context("looking for our own binary")?,
     };
@@ -89,6 +95,9 @@ pub fn run(arguments: &RunArguments) -> Result<ExitCode> {
     }
     run::check_directory(&options.directory)?;
     warn_of_nearly_full(&scenario);
+    if let Some(words) = untraced {
+        eprintln!("spindle: {words}");
+    }
     let outcome = match run::run(&scenario, &plan, &options, &interrupt) {
         Err(error) if error.is::<Interrupted>() => {
             eprintln!("spindle: interrupted; {}", how_to_go_on(&options, &scenario, plan.trials.len()));

@@ -1,4 +1,5 @@
-//! Memory limits of this process's control groups, above all in containers.
+//! Memory limits of this process's control groups, above all in containers, and a group with a limit for a
+//! server (`memory_group.rs`).
 //!
 //! `man 7 cgroups`: `/proc/self/cgroup` names the process's group in each hierarchy, and
 //! `/proc/self/mountinfo` gives the mount point of each hierarchy and the group at that point. Version 1,
@@ -8,6 +9,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use spindle_mount::unescape;
+
+mod memory_group;
+
+pub(crate) use memory_group::{MemoryGroup, clear_leftovers};
 
 /// The lowest limit of the process's groups and all groups above them; `None` without a limit. `root` is `/`.
 pub(crate) fn memory_limit_bytes(root: &Path) -> Option<u64> {
@@ -20,11 +25,20 @@ pub(crate) fn memory_limit_bytes_of_version_1(root: &Path) -> Option<u64> {
 }
 
 fn lowest_limit_bytes(root: &Path, versions: &[Version]) -> Option<u64> {
-    let read = |path: &str| fs::read_to_string(root.join(path)).unwrap_or_default();
-    let (groups, mounts) = (read("proc/self/cgroup"), read("proc/self/mountinfo"));
-    let hierarchies = mounts.lines().filter_map(Hierarchy::of_mount);
-    let chosen = hierarchies.filter(|hierarchy| versions.contains(&hierarchy.version));
+    let groups = own_groups(root);
+    let chosen = hierarchies(root).into_iter().filter(|hierarchy| versions.contains(&hierarchy.version));
     chosen.filter_map(|hierarchy| hierarchy.limit_bytes(root, &groups)).min()
+}
+
+/// The groups of this process, as the kernel lists them.
+fn own_groups(root: &Path) -> String {
+    fs::read_to_string(root.join("proc/self/cgroup")).unwrap_or_default()
+}
+
+/// The mounted hierarchies that may have a memory controller.
+fn hierarchies(root: &Path) -> Vec<Hierarchy> {
+    let mounts = fs::read_to_string(root.join("proc/self/mountinfo")).unwrap_or_default();
+    mounts.lines().filter_map(Hierarchy::of_mount).collect()
 }
 
 /// A mounted hierarchy with a memory controller.
@@ -35,7 +49,7 @@ struct Hierarchy {
     at: PathBuf,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Version {
     One,
     Two,
@@ -84,8 +98,13 @@ impl Hierarchy {
         Some(if is_shown { below.to_owned() } else { PathBuf::new() })
     }
 
+    /// The mount point below `root`.
+    fn directory(&self, root: &Path) -> PathBuf {
+        root.join(self.at.strip_prefix("/").unwrap_or(&self.at))
+    }
+
     fn limit_bytes(&self, root: &Path, groups: &str) -> Option<u64> {
-        let at = root.join(self.at.strip_prefix("/").unwrap_or(&self.at));
+        let at = self.directory(root);
         let group = self.group(groups)?;
         let limits = group.ancestors().flat_map(|group| {
             let directory = at.join(group);

@@ -3,6 +3,7 @@
 mod chart;
 mod events;
 mod evidence;
+mod production;
 mod settling;
 
 use std::collections::BTreeMap;
@@ -18,6 +19,7 @@ pub use events::{EventView, PartView};
 pub use evidence::{
     BusyThread, CommitEstimate, Evidence, RateEvidence, RateOf, RedoEvidence, StorageEvidence, ThreadEvidence,
 };
+pub use production::{ProductionView, SampledTrace};
 pub use settling::Settling;
 
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq)]
@@ -35,7 +37,8 @@ pub struct Measurement {
     pub metric: Metric,
     /// One per transaction type, in the workload's order.
     pub transactions: Vec<TransactionSummary>,
-    /// All transaction types together.
+    /// All transaction types together. Missing where nobody timed them: counters know no latencies.
+    #[serde(default, skip_serializing_if = "Latency::is_unknown")]
     pub latency: Latency,
     pub series: Series,
     /// `None` unless the scenario says `settle = "until steady"`.
@@ -70,6 +73,9 @@ pub struct Measurement {
     /// The parts of the window that the events make; none without events.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<PartView>,
+    /// Present if the server was observed in production.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub production: Option<ProductionView>,
 }
 
 impl Measurement {
@@ -103,7 +109,13 @@ impl Measurement {
             _ => return None,
         };
         let counted = (self.metric.value * self.duration_s / period_s).round() as u64;
-        Some(counted.min(self.latency.count))
+        Some(counted.min(self.ended()))
+    }
+
+    /// Transactions that ended in the window, timed or only counted.
+    pub(crate) fn ended(&self) -> u64 {
+        let counted = || self.transactions.iter().map(|kind| kind.committed + kind.rolled_back).sum();
+        if self.latency.is_unknown() { counted() } else { self.latency.count }
     }
 }
 
@@ -131,6 +143,8 @@ pub struct TransactionSummary {
     /// User and system CPU of the clients in these transactions; only some workloads report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_cpu_s: Option<f64>,
+    /// Missing where nobody timed them.
+    #[serde(default, skip_serializing_if = "Latency::is_unknown")]
     pub latency: Latency,
 }
 
@@ -155,6 +169,14 @@ pub struct Latency {
     pub max_ms: f64,
     /// HDR histogram of microseconds, three digits, V2 encoding, base64.
     pub histogram: String,
+}
+
+impl Latency {
+    /// Whether nobody timed a transaction. Where transactions were timed and none ended, there is an empty
+    /// histogram.
+    pub fn is_unknown(&self) -> bool {
+        *self == Latency::default()
+    }
 }
 
 /// Activity of clients, cores and server: one value per second of the measured window. All vectors have the

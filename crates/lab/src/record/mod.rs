@@ -33,8 +33,9 @@ pub use cell::{
 };
 pub use measurement::{
     Bottleneck, BottleneckKind, BusyThread, ChartHead, CommitEstimate, CpuSummary, EventView, Evidence,
-    Latency, MachineActivity, Measurement, NextStep, PartView, PerTransaction, RateEvidence, RateOf,
-    RedoEvidence, Series, SeriesUnit, Settling, StorageEvidence, ThreadEvidence, TransactionSummary,
+    Latency, MachineActivity, Measurement, NextStep, PartView, PerTransaction, ProductionView, RateEvidence,
+    RateOf, RedoEvidence, SampledTrace, Series, SeriesUnit, Settling, StorageEvidence, ThreadEvidence,
+    TransactionSummary,
 };
 pub use part::{Difference, ParameterHead, PartBelow, PartHead, differences};
 pub use replication::{
@@ -44,6 +45,7 @@ pub use replication::{
 pub use spindle_load::{Check, Metric};
 pub use storage::{
     DeviceView, EmulatorSummary, HostSeries, HostView, LayerView, MountView, OperationSeries, StorageSeries,
+    TraceView,
 };
 pub(crate) use warning::{CPU_BUSY, CPU_OTHERS, CPU_OWN};
 pub use warning::{NeverSettled, Warning};
@@ -111,6 +113,17 @@ pub struct Header {
     pub deviations: Vec<String>,
     /// Command that prints the report again: `spindle report FILE`.
     pub report_command: String,
+    /// `None` for a run of a scenario.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<RecordSource>,
+}
+
+/// What made a record, where no scenario was run.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub enum RecordSource {
+    /// `spindle observe`: a server that its own clients used, by its counters.
+    Production,
 }
 
 impl Header {
@@ -230,6 +243,10 @@ pub struct Provenance {
     pub server_version: String,
     /// The scenario's settings as the running server reports them.
     pub settings: BTreeMap<String, String>,
+    /// The most that the server's processes and the page cache of their files could use; of each replica too.
+    /// `None` without such a limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_bytes: Option<u64>,
     pub seed: u64,
 }
 

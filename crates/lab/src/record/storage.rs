@@ -24,6 +24,21 @@ pub struct MountView {
     /// The layers and devices of the emulated stack, a layer before what is below it; empty for a bare drive.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub layers: Vec<LayerView>,
+    /// `None` unless `spindle run --trace` kept it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<TraceView>,
+}
+
+/// A file with the requests that an emulated disk received in the measured window: its block trace.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq, Default)]
+pub struct TraceView {
+    /// From the directory of the records: `traces/hdd,1,data.trace`.
+    pub file: String,
+    pub requests: u64,
+    /// In dilated time. Of an incomplete trace: up to the first request that is missing.
+    pub duration_s: f64,
+    /// False if the memory for it was full before the window ended.
+    pub is_complete: bool,
 }
 
 /// The requests that one layer or device of an emulated stack completed in the measured window. What is below a

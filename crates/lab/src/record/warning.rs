@@ -1,6 +1,7 @@
 //! Reservations about a result.
 
 mod disturbance;
+mod production;
 
 use std::time::Duration;
 
@@ -90,6 +91,20 @@ pub enum Warning {
     ConcurrencyDisagrees { share: f64 },
     /// The kernel and the emulator counted different numbers of bytes.
     BytesDisagree { share: f64 },
+    /// A server in production: no whole checkpoint was in the window, or the server does not show its
+    /// checkpoints. `needed_s` is the length of a window that would have one at this rate, `None` if unknown.
+    NoWholeCheckpoint {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        needed_s: Option<f64>,
+    },
+    /// A server in production: its counters leave open which statements were transactions of their own.
+    TransactionsUncertain { least_per_s: f64, most_per_s: f64 },
+    /// A server in production runs on another machine, so nothing is known of its cores and its storage.
+    ServerElsewhere,
+    /// A server in production: its process was not found.
+    ServerProcessUnknown,
+    /// A server in production: the block device of its data was not found.
+    StorageUnknown,
 }
 
 /// A measured window in which `events` give a rate with a bearable error; `None` without an event.
@@ -220,6 +235,15 @@ impl Warning {
             Warning::FewEvents { events, .. } => ("few transactions", -(*events as f64)),
             Warning::ConcurrencyDisagrees { share } => ("concurrency disagrees", *share),
             Warning::BytesDisagree { share } => ("bytes disagree", *share),
+            Warning::NoWholeCheckpoint { needed_s } => {
+                ("no whole checkpoint", needed_s.unwrap_or(f64::INFINITY))
+            }
+            Warning::TransactionsUncertain { least_per_s, most_per_s } => {
+                ("transactions uncertain", most_per_s / least_per_s.max(f64::MIN_POSITIVE))
+            }
+            Warning::ServerElsewhere => ("server elsewhere", 0.0),
+            Warning::ServerProcessUnknown => ("server process unknown", 0.0),
+            Warning::StorageUnknown => ("storage unknown", 0.0),
         }
     }
 
@@ -316,6 +340,13 @@ impl Warning {
                  else moved data on the way, so figures per transaction are uncertain.",
                 share * 100.0
             ),
+            Warning::NoWholeCheckpoint { needed_s } => production::no_whole_checkpoint(*needed_s),
+            Warning::TransactionsUncertain { least_per_s, most_per_s } => {
+                production::transactions_uncertain(*least_per_s, *most_per_s)
+            }
+            Warning::ServerElsewhere => production::SERVER_ELSEWHERE.to_owned(),
+            Warning::ServerProcessUnknown => production::SERVER_PROCESS_UNKNOWN.to_owned(),
+            Warning::StorageUnknown => production::STORAGE_UNKNOWN.to_owned(),
             Warning::HostDiskReads { major_faults } => format!(
                 "The emulated data did not fit in this machine's memory ({major_faults} reads of the real disk), so latencies \
                  include the real disk: use a smaller data set."

@@ -4,6 +4,7 @@ use std::fmt::Display;
 
 use itertools::Itertools as _;
 use spindle_base::text::thousands;
+use spindle_base::units::format_size_bytes;
 
 /// A dash without a number.
 pub fn optional(value: Option<f64>) -> String {
@@ -66,6 +67,17 @@ pub fn bytes(value: u64) -> String {
     format!("{} {unit}", number(value as f64 / 1024_f64.powf(f64::from(exponent))))
 }
 
+/// A size with at most three digits, exact where that is as short: `64 MB`, `256 KiB`, `3.84 TB`.
+pub fn size(bytes: u64) -> String {
+    let exact = format_size_bytes(bytes);
+    if exact.find(' ').is_some_and(|digits| digits <= 3) {
+        return exact;
+    }
+    let exponent = (bytes.max(1).ilog10() / 3).min(4);
+    let unit = ["B", "KB", "MB", "GB", "TB"][exponent as usize];
+    format!("{} {unit}", number(bytes as f64 / 1000_f64.powi(exponent as i32)))
+}
+
 /// `a`, `a and b`, `a, b and c`.
 pub fn list(items: impl IntoIterator<Item = impl Display>) -> String {
     let mut items = items.into_iter().collect_vec();
@@ -104,6 +116,11 @@ mod tests {
         check(0.012_34, "0.0123");
         check(-1234.0, "-1,234");
         check(0.0, "0");
+    }
+
+    #[test]
+    fn sizes_have_at_most_three_digits() {
+        assert_eq!([8 << 20, 64_000_000, 3_840_000_000_000].map(size), ["8 MiB", "64 MB", "3.84 TB"]);
     }
 
     #[test]

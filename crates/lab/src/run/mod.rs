@@ -23,6 +23,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use itertools::Itertools as _;
 
+use crate::host::control_group;
 use crate::host::interrupt::Interrupt;
 use crate::host::other_runs::{OtherRuns, RunHead, Turn};
 use crate::host::progress::{Progress, Waiting};
@@ -45,6 +46,8 @@ use preflight::{Found, Servers};
 use spindle_base::dilation::Dilation;
 use spindle_base::text::{self, plural};
 use trial::Laboratory;
+use trial::trace::{self, Traces};
+pub(crate) use trial::trace::{TRACES, clear as clear_traces};
 use work_directory::WorkDirectory;
 pub use work_directory::clear_leftovers as clear_work_directories;
 
@@ -58,6 +61,8 @@ pub struct Options {
     pub wait: bool,
     /// Disturbed trials are not repeated.
     pub keep_disturbed: bool,
+    /// The block trace of each measured window is kept.
+    pub trace: bool,
     /// Real time of this run: a block that would not end in it is not begun, but the first.
     pub at_most: Option<Duration>,
     /// This binary. The load generator is one of its sub-commands.
@@ -87,6 +92,7 @@ pub fn default_directory(scenario: &Scenario) -> PathBuf {
 /// [`Mistake`].
 pub(crate) fn check_directory(directory: &Path) -> Result<()> {
     records_file::check_directory(directory)?;
+    trace::check_directory(directory)?;
     data_set::check_directory(directory)
 }
 
@@ -96,11 +102,16 @@ pub fn run(scenario: &Scenario, plan: &Plan, options: &Options, interrupt: &Inte
     let turn = options.wait.then(|| wait_for_other_runs(interrupt)).transpose()?;
     volume::clear_leftovers().context("clearing the remains of an interrupted run")?;
     work_directory::clear_leftovers();
+    control_group::clear_leftovers(Path::new("/"));
     let work_directory = WorkDirectory::make()?;
     preflight::stacks(scenario, work_directory.path(), &options.scenario_path)?;
     let header = header(scenario, plan, options, &tools);
     let (mut records, kept) = RecordsFile::open(&options.directory, &header, options.resume)?;
     let mut data_sets = DataSets::open(&options.directory)?;
+    if options.resume.fresh {
+        trace::clear(&options.directory)?;
+    }
+    let traces = options.trace.then(|| Traces::open(&options.directory)).transpose()?;
 
     let mut so_far = Records { header: header.clone(), trials: kept, notes: Vec::new() };
     let mut order = Order::new(plan, scenario.run.until, !options.keep_disturbed, &so_far);
@@ -110,6 +121,9 @@ pub fn run(scenario: &Scenario, plan: &Plan, options: &Options, interrupt: &Inte
     let mut progress =
         Progress::new(kept_count + to_come.len(), kept_count, plan.estimate.per_trial, plan.estimate.load);
     introduce(scenario, plan, kept_count, to_come.len(), records.path(), &progress);
+    if let Some(words) = trace::untraced_words(&so_far.trials).filter(|_| options.trace) {
+        progress.say(&words);
+    }
     let (other_runs, publisher) = announce(scenario, to_come.len(), records.path(), &mut progress);
     drop(turn);
 
@@ -126,11 +140,12 @@ pub fn run(scenario: &Scenario, plan: &Plan, options: &Options, interrupt: &Inte
         other_runs: &other_runs,
         publisher: &publisher,
         dilation,
+        traces: traces.as_ref(),
     };
     let mut pilots = kept_pilots(&so_far.trials);
     if let DilationRule::AsNeeded { at_most } = scenario.run.dilation {
         for cell in cells_of(plan, &to_come).filter(|cell| !pilots.contains_key(&cell.name)).collect_vec() {
-            let laboratory = laboratory(&pilot_scenario, cell, Dilation::NONE);
+            let laboratory = Laboratory { traces: None, ..laboratory(&pilot_scenario, cell, Dilation::NONE) };
             let steps = pilot::steps(laboratory, at_most, scenario.run.seed, &mut data_sets, &mut progress)?;
             pilots.insert(cell.name.clone(), steps);
         }
@@ -250,6 +265,7 @@ fn instance(
         runtime_directory: runtime_directory.to_owned(),
         settings: settings.clone(),
         environment: time.environment(),
+        control_group: None,
         changing: Vec::new(),
     })
 }
@@ -279,6 +295,7 @@ fn header(scenario: &Scenario, plan: &Plan, options: &Options, tools: &BTreeMap<
         machine: provenance::machine(),
         deviations: scenario.matrix.workload.iter().flat_map(deviations).collect(),
         report_command: format!("spindle report {}", options.directory.join(FILE_NAME).display()),
+        source: None,
     }
 }
 

@@ -13,7 +13,9 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use spindle_base::Mistake;
 use spindle_base::child::{find_program, is_static};
+use spindle_base::text;
 
+use crate::host::control_group::MemoryGroup;
 use crate::host::patience::Wait;
 use crate::scenario::events::Change;
 use crate::scenario::matrix::place_of_setting;
@@ -56,6 +58,7 @@ pub(super) fn servers_and_tools(scenario: &Scenario, servers: &Servers, path: &P
     settings(scenario, servers, path)?;
     settings_of_events(scenario, servers, path)?;
     preloading(scenario, servers, path)?;
+    memory(scenario, path)?;
     volume::check_environment()?;
     Ok(Found { versions, tools })
 }
@@ -152,6 +155,7 @@ fn instance_to_check(settings: &Settings) -> Instance {
         runtime_directory: "runtime".into(),
         settings: settings.clone(),
         environment: Vec::new(),
+        control_group: None,
         changing: Vec::new(),
     }
 }
@@ -183,6 +187,20 @@ fn preloading(scenario: &Scenario, servers: &Servers, path: &Path) -> Result<(),
         .in_file(path.display())),
         None => Ok(()),
     }
+}
+
+/// Checks that the memory of servers can be limited here: makes a control group, and removes it again.
+fn memory(scenario: &Scenario, path: &Path) -> Result<(), Mistake> {
+    for name in &scenario.matrix.server {
+        let Some(limit_bytes) = scenario.servers[name].memory_bytes else { continue };
+        let tried = MemoryGroup::make(Path::new("/"), 0, limit_bytes).and_then(MemoryGroup::remove);
+        tried.map_err(|error| {
+            let base = scenario.variants.get(name).map_or(name, |variant| &variant.base);
+            let words = format!("cannot be limited here: {}", text::causes(&error));
+            Mistake::at(format!("servers.{base}.memory"), words).in_file(path.display())
+        })?;
+    }
+    Ok(())
 }
 
 /// Names and versions of the tools that are clients of a workload, as the tools report them.

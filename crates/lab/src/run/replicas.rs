@@ -9,6 +9,7 @@ use anyhow::{Context, Error, Result, ensure};
 use spindle_load::{Check, Workload};
 
 use super::instance;
+use super::trial::memory::ServerMemory;
 use crate::host::interrupt::Interrupt;
 use crate::host::patience::Wait;
 use crate::host::trial_time::TrialTime;
@@ -128,14 +129,17 @@ impl<'a> Replicas<'a> {
     }
 
     /// Starts all replicas, and returns once they follow the primary.
-    pub(super) fn follow(&mut self, work_directory: &Path) -> Result<()> {
+    pub(super) fn follow(&mut self, work_directory: &Path, memory: &ServerMemory) -> Result<()> {
         let (Some(Roles { spec, replication }), Some((primary, access))) = (self.roles, &self.primary) else {
             return Ok(());
         };
         let mut instances = Vec::new();
         for (index, replica) in self.replicas.iter_mut().enumerate() {
             let directory = work_directory.join(format!("replica-{}", index + 1));
-            let instance = instance(&replica.mounts, &directory, &spec.settings, &self.time)?;
+            let instance = Instance {
+                control_group: memory.group(index + 1),
+                ..instance(&replica.mounts, &directory, &spec.settings, &self.time)?
+            };
             let running = replication.start_replica(&instance, spec, index + 1);
             replica.running = Some(running.with_context(|| format!("starting {}", replica.name))?);
             instances.push(instance);

@@ -1,6 +1,8 @@
 //! One trial: storage from the snapshot, server, client, warm-up, measured window, verification. Everything
 //! is taken down again, after any failure too.
 
+pub(super) mod memory;
+pub(super) mod trace;
 mod warm_up;
 
 use std::collections::BTreeMap;
@@ -35,8 +37,10 @@ use crate::server::{FOREIGN_TOOLS, Instance, Running, Server};
 use crate::stack::layout::Layout;
 use crate::volume::mounts::{Mounts, MountsRequest};
 use crate::watch::{LoadFacts, Publisher};
+use memory::ServerMemory;
 use spindle_base::dilation::Dilation;
 use spindle_base::text::causes;
+use trace::Traces;
 
 /// For a server with little data; see [`patience::for_data`].
 const STOP_PATIENCE: Duration = Duration::from_secs(300);
@@ -64,6 +68,8 @@ pub(super) struct Laboratory<'a> {
     pub publisher: &'a Publisher,
     /// Of this cell.
     pub dilation: Dilation,
+    /// Where block traces are kept; `None` without them.
+    pub traces: Option<&'a Traces>,
 }
 
 #[derive(Debug, Default)]
@@ -78,6 +84,7 @@ struct Attempt<'a, 'p> {
     planned: &'a PlannedTrial,
     replicas: Replicas<'a>,
     mounts: Mounts,
+    memory: ServerMemory,
     phases: &'a mut Phases<'p>,
     finding: &'a mut Finding,
 }
@@ -126,6 +133,7 @@ impl Laboratory<'_> {
                 kernel: provenance::kernel(),
                 server_version: self.versions[&self.cell.server].clone(),
                 settings: finding.settings,
+                memory_bytes: self.memory_bytes(),
                 seed: planned.seed,
             },
             started_at,
@@ -179,13 +187,18 @@ impl Laboratory<'_> {
         let roles = Roles::of(server, self.replication());
         let replicas =
             Replicas::new(roles, further.collect::<Result<_>>()?, self.interrupt, phases.time.clone());
-        let mut attempt = Attempt { laboratory: self, planned, replicas, mounts, phases, finding };
+        let memory = ServerMemory::of(self.memory_bytes(), snapshots.len())?;
+        let mut attempt = Attempt { laboratory: self, planned, replicas, mounts, memory, phases, finding };
         attempt.set_timing(self.scenario.run.start == StartState::Cold)?;
-        attempt
-            .run()
-            .map_err(|error| attempt.replicas.cause(cause::of_storage(error, &mut attempt.mounts)))?;
+        attempt.run().map_err(|error| attempt.cause(error))?;
+        attempt.memory.check()?;
         attempt.replicas.down()?;
-        attempt.mounts.down().context("taking the storage down")
+        attempt.mounts.down().context("taking the storage down")?;
+        attempt.memory.remove()
+    }
+
+    fn memory_bytes(&self) -> Option<u64> {
+        self.scenario.servers[&self.cell.server].memory_bytes
     }
 
     fn layout(&self) -> &Layout {
@@ -253,6 +266,12 @@ impl Laboratory<'_> {
 }
 
 impl Attempt<'_, '_> {
+    /// What the kernel, the storage and the replicas say about an error that was noticed.
+    fn cause(&mut self, noticed: anyhow::Error) -> anyhow::Error {
+        let error = self.replicas.cause(cause::of_storage(noticed, &mut self.mounts));
+        self.memory.cause(error)
+    }
+
     fn set_timing(&mut self, on: bool) -> Result<()> {
         self.mounts.set_timing(on)?;
         self.replicas.set_timing(on)
@@ -264,6 +283,7 @@ impl Attempt<'_, '_> {
         let Laboratory { scenario, cell, servers, work_directory, .. } = self.laboratory;
         let settings = &scenario.servers[&cell.server].settings;
         let instance = Instance {
+            control_group: self.memory.group(0),
             changing: scenario.events.iter().flat_map(|event| event.change.settings()).cloned().collect(),
             ..instance(&self.mounts, &work_directory.join("trial"), settings, &self.phases.time)?
         };
@@ -325,7 +345,7 @@ impl Attempt<'_, '_> {
         interrupt
             .kill_on_signal(server_id, || running.wait_ready(laboratory.dilation.real(READY_PATIENCE)))?;
         let durability = self.ask(running)?;
-        self.replicas.follow(laboratory.work_directory)?;
+        self.replicas.follow(laboratory.work_directory, &self.memory)?;
         let run_spec = self.run_spec(running);
         let rates = laboratory.layout().mounts.iter().map(|mount| scenario.stacks[&mount.stack].rates());
         self.phases.load = LoadFacts {
@@ -350,7 +370,12 @@ impl Attempt<'_, '_> {
         let (mounts, replicas) = (&mut self.mounts, &mut self.replicas);
         let layout = laboratory.layout();
         let events = WindowEvents::of(scenario, layout, laboratory.dilation);
-        let observed = Observed { mounts: &mut *mounts, replicas: &mut *replicas, running: &mut *running };
+        let observed = Observed {
+            mounts: &mut *mounts,
+            replicas: &mut *replicas,
+            running: &mut *running,
+            is_traced: laboratory.traces.is_some(),
+        };
         let mut window = self.phases.measure(&mut client, &scenario.run, layout, observed, events)?;
         window.durability = durability;
         window.settling = settling;
@@ -390,7 +415,8 @@ impl Attempt<'_, '_> {
         self.phases.enter("stop")?;
         let patience = laboratory.wait(STOP_PATIENCE).patience;
         self.replicas.stop(patience)?;
-        interrupt.kill_on_signal(server_id, || running.stop(patience))
+        interrupt.kill_on_signal(server_id, || running.stop(patience))?;
+        self.keep_traces()
     }
 
     /// Terminals of the closed loop that an event can need.

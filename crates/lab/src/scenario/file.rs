@@ -110,6 +110,10 @@ pub(super) struct ServerTable {
     pub url: Option<String>,
     /// Version of a server that `spindle server get` fetches.
     pub version: Option<String>,
+    /// The most memory that the server's processes and the page cache of their files may use in a trial; of
+    /// each replica too. Unless given, what the machine has.
+    #[schemars(example = "256 MB")]
+    pub memory: Option<SizeText>,
     /// The server's own settings, by its own names.
     #[serde(default)]
     pub settings: BTreeMap<String, SettingValue>,
@@ -277,6 +281,29 @@ impl JsonSchema for DurationText {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({ "type": "string", "format": "duration" })
+    }
+}
+
+/// Bytes of a size such as `"256 MB"`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub(super) struct SizeText(pub u64);
+
+impl TryFrom<String> for SizeText {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        units::parse_size_bytes(&text).map(SizeText)
+    }
+}
+
+impl JsonSchema for SizeText {
+    fn schema_name() -> Cow<'static, str> {
+        "Size".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "format": "size" })
     }
 }
 

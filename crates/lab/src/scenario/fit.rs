@@ -2,15 +2,19 @@
 
 pub mod fill;
 
-use std::collections::BTreeMap;
-
 use super::{Bounds, Scenario, ServerSpec};
 use crate::record::FileClass;
 use fill::{APART_BYTES, ServerFiles};
 use spindle_base::Mistake;
+use spindle_base::near;
 use spindle_base::text;
+use spindle_base::units::format_size_bytes;
 
-use crate::server::reserved;
+use crate::server::{MemorySetting, Settings, catalog, reserved};
+
+/// The least limit of a server's memory. Its program, its threads and the kernel's structures for them take
+/// tens of MB before it has read anything.
+const LIMIT_BYTES_LEAST: u64 = 64_000_000;
 
 /// Checks the memory of a server and its replicas, which share this machine.
 pub(super) fn check_memory(name: &str, spec: &ServerSpec, bounds: &Bounds) -> Result<(), Mistake> {
@@ -28,11 +32,9 @@ pub(super) fn check_memory(name: &str, spec: &ServerSpec, bounds: &Bounds) -> Re
         }
     }
     let Some(replication) = &spec.replication else { return Ok(()) };
-    let sum = |settings: &BTreeMap<String, String>| -> u64 {
-        reserved(settings, &known).iter().filter_map(|setting| setting.bytes).sum()
-    };
+    let of_replicas = reserved_bytes(&replication.settings, &known);
     let count = replication.replicas.len() as u64;
-    let bytes = sum(&spec.settings).saturating_add(sum(&replication.settings).saturating_mul(count));
+    let bytes = reserved_bytes(&spec.settings, &known).saturating_add(of_replicas.saturating_mul(count));
     if bytes > bounds.memory_bytes {
         let message = format!(
             "the primary and its replicas reserve {} MiB of memory, more than this machine's {} MiB",
@@ -42,6 +44,34 @@ pub(super) fn check_memory(name: &str, spec: &ServerSpec, bounds: &Bounds) -> Re
         return Err(Mistake::at(format!("servers.{name}.replication"), message));
     }
     Ok(())
+}
+
+fn reserved_bytes(settings: &Settings, known: &[MemorySetting]) -> u64 {
+    reserved(settings, known).iter().filter_map(|setting| setting.bytes).sum()
+}
+
+/// Checks a limit of the memory of a server and of each of its replicas. It is enforced in a trial.
+pub(super) fn check_limit(name: &str, spec: &ServerSpec, bounds: &Bounds) -> Result<(), Mistake> {
+    let Some(limit_bytes) = spec.memory_bytes else { return Ok(()) };
+    let known = spec.server().memory_settings();
+    let of_replicas = spec.replication.as_ref().map(|replication| &replication.settings);
+    let of_each = std::iter::once(&spec.settings).chain(of_replicas);
+    let most_reserved_bytes = of_each.map(|settings| reserved_bytes(settings, &known)).max().unwrap_or(0);
+    let limit = format_size_bytes(limit_bytes);
+    let words = if !spec.facts().starts_processes {
+        let kinds = near::list(&catalog::names_where(|kind| kind.starts_processes));
+        format!("has no meaning for kind = \"{}\"; servers that have it are {kinds}", spec.kind)
+    } else if limit_bytes < LIMIT_BYTES_LEAST {
+        format!("{limit} is too little for a server; it can be {} or more", text::size(LIMIT_BYTES_LEAST))
+    } else if limit_bytes > bounds.memory_bytes {
+        format!("{limit} is more than this machine's memory ({} MiB)", bounds.memory_bytes >> 20)
+    } else if limit_bytes <= most_reserved_bytes {
+        let reserved = format_size_bytes(most_reserved_bytes);
+        format!("{limit} is no more than the {reserved} that the server's settings reserve; raise it")
+    } else {
+        return Ok(());
+    };
+    Err(Mistake::at(format!("servers.{name}.memory"), words))
 }
 
 /// Checks that every data set of the matrix fits on every data disk of the matrix, and that every disk is

@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use spindle_load::WorkloadSpec;
 
 use crate::record::{Cell, PublishedTag, ScenarioHead, StartState, Until};
@@ -38,6 +38,7 @@ use procedure::dilation::DilationRule;
 pub use procedure::settle::Settle;
 use spindle_base::Mistake;
 pub use spindle_base::hash::content_hash;
+use spindle_base::units::format_size_bytes;
 
 #[derive(Debug, Clone)]
 pub struct Scenario {
@@ -70,11 +71,19 @@ pub struct ServerSpec {
     pub source: Source,
     /// By the server's own names and spelling.
     pub settings: BTreeMap<String, String>,
+    /// The most that its processes and the page cache of their files may use; of each replica too.
+    #[serde(rename = "memory", skip_serializing_if = "Option::is_none", serialize_with = "as_written")]
+    pub memory_bytes: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replication: Option<ReplicationSpec>,
     /// Decided by the caller, never by the scenario.
     #[serde(skip)]
     pub trust: Trust,
+}
+
+/// A size as a scenario has it.
+fn as_written<S: Serializer>(bytes: &Option<u64>, serializer: S) -> Result<S::Ok, S::Error> {
+    bytes.map(format_size_bytes).serialize(serializer)
 }
 
 impl ServerSpec {

@@ -1,3 +1,4 @@
+mod memory;
 mod published;
 mod sizes;
 mod sweeps;

@@ -6,7 +6,7 @@ use spindle_base::Mistake;
 use spindle_base::near;
 use spindle_load::WorkloadSpec;
 
-use super::file::{ScenarioFile, ServerTable};
+use super::file::{ScenarioFile, ServerTable, SizeText};
 use super::matrix::sweep;
 use super::{Bounds, Scenario, ServerSpec, events, fill, fit, names, plan, procedure, replication, storage};
 use crate::claims;
@@ -106,12 +106,19 @@ fn server(
     let source = catalog::source(kind, &keys)
         .map_err(|(key, words)| Mistake::at(format!("servers.{name}.{key}"), words))?;
     let settings = table.settings.iter().map(|(key, value)| (key.clone(), value.text())).collect();
-    let mut spec =
-        ServerSpec { kind: table.kind.clone(), source, settings, replication: None, trust: bounds.trust };
+    let mut spec = ServerSpec {
+        kind: table.kind.clone(),
+        source,
+        settings,
+        memory_bytes: table.memory.map(|SizeText(bytes)| bytes),
+        replication: None,
+        trust: bounds.trust,
+    };
     if let Some(table) = &table.replication {
         replication::add(name, table, &mut spec, file, stacks)?;
     }
     fit::check_memory(name, &spec, bounds)?;
+    fit::check_limit(name, &spec, bounds)?;
     Ok(spec)
 }
 

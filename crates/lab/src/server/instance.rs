@@ -26,6 +26,8 @@ pub struct Instance {
     pub settings: Settings,
     /// Environment variables of its processes, besides those of every process.
     pub environment: Environment,
+    /// Directory of the control group of its processes; `None` for our own.
+    pub control_group: Option<PathBuf>,
     /// Names of the settings that get new values while it runs.
     pub changing: Vec<String>,
 }

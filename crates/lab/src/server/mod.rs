@@ -27,8 +27,10 @@ use spindle_base::child::RunAs;
 
 pub use catalog::{by_kind, by_source};
 pub use connection::endpoint;
+pub use foreign::Observed;
+pub(crate) use foreign::paging_of;
 #[cfg(test)]
-pub(crate) use foreign::telemetry_of;
+pub(crate) use foreign::{production_of, telemetry_of};
 pub use instance::{Instance, Running};
 pub use settings::{Advice, Advised, MemorySetting, Refusal, Reserved, Settings, plain_name, reserved};
 pub use source::{Source, SourceForm, SourceKeys, Trust};

@@ -180,6 +180,7 @@ mod tests {
             runtime_directory: PathBuf::new(),
             settings: BTreeMap::from([(name.to_owned(), value.to_owned())]),
             environment: Vec::new(),
+            control_group: None,
             changing: Vec::new(),
         };
         Sqlite.check(&instance).err().map(|Refusal(sentence)| sentence)

@@ -42,6 +42,8 @@ pub struct Kind {
     pub advice: &'static [Advice],
     /// It implements [`Running::set`].
     pub sets_while_it_runs: bool,
+    /// Its processes are started by us, so that a control group can limit their memory.
+    pub starts_processes: bool,
 }
 
 impl Kind {
@@ -60,6 +62,7 @@ impl Kind {
             how_to_get: None,
             advice: &[],
             sets_while_it_runs: false,
+            starts_processes: false,
         }
     }
 
@@ -214,6 +217,7 @@ mod tests {
             runtime_directory: PathBuf::new(),
             settings: server.load_settings(&settings),
             environment: Vec::new(),
+            control_group: None,
             changing: Vec::new(),
         };
         let mut running = server.start(&instance).unwrap();

@@ -4,6 +4,7 @@ use serde::Serialize;
 use spindle_base::units::format_size_rounded;
 use spindle_model::{Field, Style, Values};
 
+use super::profile::endurance::Endurance;
 use super::values::{Entries, Origin};
 use crate::record::{ParameterHead, PartBelow, PartHead};
 
@@ -15,6 +16,9 @@ pub struct Explained {
     /// Name of the layer, or kind of the device.
     pub kind: String,
     pub size_bytes: u64,
+    /// `None` for a layer or a real disk.
+    #[serde(skip)]
+    pub device: Option<DeviceFacts>,
     pub parameters: Vec<Explanation>,
     /// Keys that it can have, and that have no value.
     #[serde(skip)]
@@ -22,6 +26,14 @@ pub struct Explained {
     /// The devices or layers below, by the keys that name them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub below: Vec<ExplainedBelow>,
+}
+
+/// What the profile of a device says besides its parameters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeviceFacts {
+    /// Name of the profile.
+    pub profile: String,
+    pub endurance: Option<Endurance>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -5,6 +5,7 @@
 //! `[UNVERIFIED]` is refused.
 
 pub(super) mod deviations;
+pub(super) mod endurance;
 
 use std::fs::File;
 use std::io::Read as _;
@@ -21,6 +22,7 @@ use super::built_in::{PROFILES, built_in_stack, unknown};
 use super::explained::{Explanation, explanations};
 use super::values::{self, Entries, Form};
 use deviations::KnownDeviation;
+use endurance::Endurance;
 
 /// Size limit of a profile's file.
 const TEXT_BYTES_MOST: u64 = 1 << 20;
@@ -42,7 +44,9 @@ pub struct Profile {
     pub summary: String,
     /// Year in which the device came to market; of a cloud volume, the year of its terms.
     pub year: Option<u64>,
-    /// The year with its origin.
+    /// How much may be written to it, if the profile says so.
+    pub endurance: Option<Endurance>,
+    /// The year, and what is known of its endurance, with their origins.
     pub about: Vec<Explanation>,
     pub parameters: Parameters,
     /// Parameters without a source, as sentences.
@@ -59,6 +63,7 @@ struct ProfileFile {
     summary: String,
     parameters: toml::Table,
     year: Option<toml::Value>,
+    endurance: Option<toml::Table>,
     #[serde(default, alias = "misses")]
     known_deviations: Vec<KnownDeviation>,
 }
@@ -92,6 +97,9 @@ impl Profile {
         let about = file.year.map(|year| ("year".to_owned(), year)).into_iter().collect::<toml::Table>();
         let about = values::read(about, Form::Sourced, &About::fields(), &[])?;
         let About { year } = About::from_values(values::values(&about))?;
+        let endurance = file.endurance.map(Endurance::read).transpose();
+        let (endurance, facts) = endurance.map_err(|mistake| mistake.under("endurance"))?.unzip();
+        let year_told = explanations(&About::fields(), &values::values(&about), &about);
         let under = |mistake: Mistake| mistake.under("parameters");
         let entries = values::read(file.parameters, Form::Sourced, &fields, &[]).map_err(under)?;
         let parameters = Parameters::from_values(&file.kind, values::values(&entries));
@@ -99,7 +107,8 @@ impl Profile {
             name: name.to_owned(),
             summary: file.summary,
             year,
-            about: explanations(&About::fields(), &values::values(&about), &about),
+            endurance,
+            about: year_told.into_iter().chain(facts.unwrap_or_default()).collect(),
             parameters: parameters.map_err(Mistake::from).map_err(under)?,
             assumptions: assumptions(&fields, &entries),
             known_deviations: file.known_deviations,

@@ -4,6 +4,7 @@ use spindle_model::parameter::Step;
 use spindle_model::{Declared as _, Field, Kind, Layer, Parameters, Style, Value};
 
 use super::profile::About;
+use super::profile::endurance::Endurance;
 use super::resolve::pool::PoolKeys;
 
 const HEAD: &str = "# Parameters of devices and layers
@@ -23,6 +24,7 @@ pub fn page() -> String {
     }
     text.push_str("\n## Profiles\n\nBesides `kind`, `summary` and `[parameters]`, a profile may have:\n");
     section(&mut text, "Every kind of device", &About::fields());
+    section(&mut text, "`[endurance]`, of a flash drive", &Endurance::fields());
     text.push_str("\n## Layers\n\nEvery layer has `on`, the name of the stack that it is on.\n");
     for kind in Layer::kinds() {
         let also = kind.names[1..].iter().map(|name| format!(", also `\"{name}\"`")).collect::<String>();

@@ -16,7 +16,7 @@ use spindle_model::{Field, StackSpec as Tree};
 use spindle_mount::FileSystem;
 
 use super::built_in::{find, suggestion};
-use super::explained::{Explained, ExplainedBelow, Explanation};
+use super::explained::{DeviceFacts, Explained, ExplainedBelow, Explanation};
 use super::spec::{PoolSpec, StackSpec};
 use super::table::{COMMON_KEYS, StackTable};
 use super::values::{self, Entries, Form};
@@ -75,6 +75,8 @@ struct Parts {
     assumptions: Vec<String>,
     /// Kind of the device or layer.
     kind: String,
+    /// `None` for a layer or a real disk.
+    device: Option<DeviceFacts>,
     parameters: Vec<Explanation>,
     /// Keys without a value.
     unset: Vec<String>,
@@ -91,8 +93,20 @@ impl Parts {
         file_system: &str,
         pool: Option<PoolSpec>,
     ) -> StackSpec {
-        let Parts { tree, size_bytes, is_usual, summary, assumptions, kind, parameters, unset, below } = self;
-        let explained = Explained { name: name.to_owned(), kind, size_bytes, parameters, unset, below };
+        let Parts {
+            tree,
+            size_bytes,
+            is_usual,
+            summary,
+            assumptions,
+            kind,
+            device,
+            parameters,
+            unset,
+            below,
+        } = self;
+        let explained =
+            Explained { name: name.to_owned(), kind, size_bytes, device, parameters, unset, below };
         let label = table.label.clone().unwrap_or_else(|| name.to_owned());
         let head = StackHead {
             name: name.to_owned(),

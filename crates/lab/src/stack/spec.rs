@@ -1,5 +1,7 @@
 //! A stack that can be built: its tree, and its description for records.
 
+pub(super) mod drives;
+
 use std::collections::BTreeMap;
 
 use spindle_base::units::parse_size_bytes;

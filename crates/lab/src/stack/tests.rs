@@ -1,3 +1,5 @@
+mod drives;
+mod endurance;
 mod overrides;
 mod pools;
 mod profiles;

@@ -107,6 +107,7 @@ fn run_part(
         resume: options.resume,
         wait: false,
         keep_disturbed: options.smoke,
+        trace: false,
         at_most,
         program: options.program.clone(),
     };

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use spindle_model::{Change, Device, Parameters, Place};
+use spindle_mount::trace::TraceHead;
 use spindle_mount::{
     Disk, DiskOptions, Formatting, LayerName, ServeOptions, Statistics, device_under, disk, size_refusal,
     state_directory, zfs,
@@ -172,6 +173,18 @@ impl Volume for EmulatedVolume {
 
     fn change(&mut self, change: Change) -> Result<()> {
         self.disk.change(change)
+    }
+
+    fn begin_trace(&mut self) -> Result<()> {
+        self.disk.begin_trace()
+    }
+
+    fn end_trace(&mut self) -> Result<()> {
+        self.disk.end_trace()
+    }
+
+    fn save_trace(&mut self, path: &Path) -> Result<Option<TraceHead>> {
+        self.disk.save_trace(path).map(Some)
     }
 
     fn write_back(&mut self) -> Result<()> {

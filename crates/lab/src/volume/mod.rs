@@ -14,6 +14,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use spindle_model::Change;
 use spindle_mount::real::Place;
+use spindle_mount::trace::TraceHead;
 use spindle_mount::{FileSystem, Formatting, Statistics, disk, size_refusal, zfs};
 
 use self::emulated::{EmulatedVolume, Wishes};
@@ -58,6 +59,20 @@ pub trait Volume: Debug {
 
     /// Cumulative since the volume came up; take differences. `None` when nothing is emulated.
     fn statistics(&mut self) -> Result<Option<Statistics>> {
+        Ok(None)
+    }
+
+    /// Begins a block trace. Only an emulated disk alone keeps one.
+    fn begin_trace(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    fn end_trace(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Writes the trace to a new file with an absolute path. `None` where none is kept.
+    fn save_trace(&mut self, _path: &Path) -> Result<Option<TraceHead>> {
         Ok(None)
     }
 

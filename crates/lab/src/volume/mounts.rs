@@ -10,6 +10,7 @@ use crate::record::FileClass;
 use spindle_base::dilation::Dilation;
 use spindle_base::proc::process_cpu_s;
 use spindle_model::Change;
+use spindle_mount::trace::TraceHead;
 
 use crate::stack::StackSpec;
 use crate::stack::layout::Layout;
@@ -107,6 +108,31 @@ impl Mounts {
     pub fn change(&mut self, stack: &str, change: Change) -> Result<()> {
         let mount = self.mounts.iter_mut().find(|mount| mount.stack == stack);
         mount.with_context(|| format!("no mount is on `{stack}`"))?.volume.change(change)
+    }
+
+    /// Begins a block trace of each emulated disk.
+    pub fn begin_trace(&mut self) -> Result<()> {
+        self.mounts.iter_mut().try_for_each(|mount| mount.volume.begin_trace())
+    }
+
+    pub fn end_trace(&mut self) -> Result<()> {
+        self.mounts.iter_mut().try_for_each(|mount| mount.volume.end_trace())
+    }
+
+    /// Writes each mount's block trace to the new file that `path_for` names for it. In the order of the
+    /// layout; `None` for a mount without a trace.
+    pub fn save_traces(
+        &mut self,
+        path_for: impl Fn(&str) -> PathBuf,
+    ) -> Result<Vec<Option<(PathBuf, TraceHead)>>> {
+        let mount_count = self.mounts.len();
+        let save = |mount: &mut Mount| {
+            let path = path_for(mount.key);
+            let saved = mount.volume.save_trace(&path);
+            let head = named(saved, mount_count, || format!("the mount for {}", mount.key))?;
+            Ok(head.map(|head| (path, head)))
+        };
+        self.mounts.iter_mut().map(save).collect()
     }
 
     pub fn write_back(&mut self) -> Result<()> {

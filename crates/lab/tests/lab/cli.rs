@@ -384,6 +384,7 @@ fn help_of_run() {
           --keep-disturbed      Do not repeat trials that the host disturbed, such as by other programs
           --a-a                 Run the first cell twice instead of the matrix: two names for one
                                 storage, which a comparison should not tell apart
+          --trace               Keep a block trace of each measured window beside the records
       -h, --help                Print help
 
     Environment:

@@ -45,6 +45,16 @@ fn the_records_of_the_repository_say_what_their_reports_say() {
 }
 
 #[test]
+fn a_limit_of_the_servers_memory_is_told_with_its_cells() {
+    let limited = file(&[DISK, FLASH], 3, |trial, shape| {
+        trial.provenance.memory_bytes = (shape.name == DISK.name).then_some(256_000_000);
+    });
+    let told = "memory of the server: hdd-7200: 256 MB; x25-m: no limit";
+    assert!(render(&limited, Format::Md).contains(told));
+    assert!(!render(&quickstart(), Format::Md).contains("memory of the server"));
+}
+
+#[test]
 fn the_csv_of_failed_trials() {
     let csv = render(&shape("failed-trials"), Format::Csv);
     let column = |line: &str| line.split(',').skip(12).collect::<Vec<_>>().join(",");

@@ -44,6 +44,11 @@ pub trait Declared: Debug + Send + Sync {
         None
     }
 
+    /// Transaction types that change nothing, by name.
+    fn read_only_types(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     /// Parts that these parameters leave out, with the reasons.
     fn skipped(&self) -> Vec<String> {
         Vec::new()

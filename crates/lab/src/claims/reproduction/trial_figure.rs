@@ -145,7 +145,7 @@ fn value(trial: &Trial, measurement: &Measurement, cell: &Cell, tag: &PublishedT
     let divisor = match tag.per {
         None => 1.0,
         Some(Per::Second) => measurement.duration_s,
-        Some(Per::Transaction) => measurement.latency.count as f64,
+        Some(Per::Transaction) => measurement.ended() as f64,
     };
     let value = value? / divisor / tag.divide_by.unwrap_or(1.0);
     let value = tag.seconds_for.map_or(value, |count| count / value);

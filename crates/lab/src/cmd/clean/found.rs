@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::host::other_runs;
 use crate::host::private_directory::PrivateDirectory;
 use crate::record::records_file;
-use crate::run::SNAPSHOTS;
+use crate::run::{SNAPSHOTS, TRACES, clear_traces};
 use crate::server::package;
 use spindle_base::text::plural;
 
@@ -87,7 +87,7 @@ impl Found {
                         _ => {}
                     }
                 }
-                Ok(())
+                clear_traces(&self.path).with_context(removing)
             }
             Kind::Snapshot | Kind::Server => {
                 if PrivateDirectory::open(&self.path)?.is_none() {
@@ -159,8 +159,11 @@ fn of_run(run: &Path, all: &mut Vec<Found>) {
         Ok(_) if records_file::is_held(run) => Some("a run uses it".to_owned()),
         Ok(_) => None,
     };
-    let files = records_file::NAMES.map(|name| run.join(name));
-    let files: Vec<&Path> = files.iter().map(PathBuf::as_path).filter(|path| path.is_file()).collect();
+    let (files, traces) = (records_file::NAMES.map(|name| run.join(name)), run.join(TRACES));
+    let mut files: Vec<&Path> = files.iter().map(PathBuf::as_path).filter(|path| path.is_file()).collect();
+    if traces.is_dir() && !traces.is_symlink() {
+        files.push(&traces);
+    }
     if !files.is_empty() {
         all.push(Found { kept: kept.clone(), ..found(Kind::Results, run, &files, Some(run)) });
     }

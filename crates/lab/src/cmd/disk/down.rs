@@ -1,11 +1,12 @@
 //! `spindle disk down`: takes disks, pools and the rest of real ones down, and says what they were.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, ensure};
 use spindle_base::text::causes;
 use spindle_mount::{disk, real, zfs};
 
+use crate::host::control_group;
 use crate::run;
 use crate::volume::zfs_volume;
 
@@ -80,6 +81,7 @@ pub(super) fn all() -> Result<()> {
         }
     }
     run::clear_work_directories();
+    control_group::clear_leftovers(Path::new("/"));
     if all.is_empty() {
         eprintln!("no disk is up");
     }

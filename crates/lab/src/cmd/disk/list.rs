@@ -12,7 +12,7 @@ use spindle_model::StackSpec as Tree;
 
 use crate::bench::sheet::{self, Sheet};
 use crate::cmd::output::{columns, print_answer};
-use crate::report::format::number;
+use crate::report::format::{number, size};
 use crate::stack::{PROFILES, Profile, StackSpec, ready_made_names};
 
 /// A device is current for this long, counted back from the newest profile: a list must not depend on the
@@ -147,7 +147,7 @@ fn row(entry: &Entry) -> [String; 8] {
         entry.name.clone(),
         entry.kind.clone(),
         entry.year.map_or("-".to_owned(), |year| year.to_string()),
-        format!("{:>8}", entry.capacity_bytes.map_or("-".to_owned(), sheet::size)),
+        format!("{:>8}", entry.capacity_bytes.map_or("-".to_owned(), size)),
         format!("{:>8}", figure(|sheet| latency(sheet.read_latency_us))),
         format!("{:>9}", figure(rate)),
         format!("{:>8}", figure(|sheet| latency(sheet.fsync_latency_us))),

@@ -4,7 +4,9 @@ use spindle_model::Parameters;
 
 use super::{quoted, table};
 use crate::stack::ready_made_names;
-use crate::stack::{Explained, KnownDeviation, Origin, PROFILES, Profile, StackSpec, known_deviations_of};
+use crate::stack::{
+    Explained, Explanation, KnownDeviation, Origin, PROFILES, Profile, StackSpec, known_deviations_of,
+};
 
 const HEAD: &str = "# Profiles and ready-made stacks
 
@@ -13,6 +15,14 @@ A name goes into the matrix of a scenario (`stack = [\"NAME\"]`), into `profile 
 into `spindle disk up NAME`. `spindle disk list` shows the figures of all, `spindle disk show NAME` every parameter of
 one with its source or assumption. [devices.md](devices.md) says what is modelled, [parameters.md](parameters.md) has
 the keys.
+";
+
+const ENDURANCE_HEAD: &str = "
+## Endurance
+
+`[endurance]` of a profile; a drive that is not here has no figure with a source. [parameters.md](parameters.md#profiles)
+has the keys.
+
 ";
 
 /// In the kind of a device whose stack has another name than its profile.
@@ -34,6 +44,7 @@ pub(super) fn page() -> String {
             of_kind.map(row),
         ));
     }
+    text.push_str(&endurance(&profiles));
     text.push_str("\n## Ready-made stacks\n\n");
     let stacks: Vec<(&str, StackSpec)> = ready_made_names().map(|name| (name, stack(name))).collect();
     let rows = stacks.iter().map(|(name, stack)| {
@@ -55,6 +66,18 @@ pub(super) fn page() -> String {
     });
     text.push_str(&table(["name", "operation", "source", "reason"], deviations));
     text
+}
+
+/// What is known of how much may be written to flash drives.
+fn endurance(profiles: &[Profile]) -> String {
+    let rows = profiles.iter().flat_map(|profile| {
+        let facts = profile.about.iter().filter(|fact| fact.key != "year");
+        let row = move |fact: &Explanation| {
+            [format!("`{}`", profile.name), fact.key.clone(), fact.value.clone(), fact.origin.to_string()]
+        };
+        facts.map(row)
+    });
+    format!("{ENDURANCE_HEAD}{}", table(["profile", "figure", "value", "origin"], rows))
 }
 
 fn stack(name: &str) -> StackSpec {

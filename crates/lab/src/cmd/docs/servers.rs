@@ -60,11 +60,12 @@ fn row(kind: &Kind) -> [String; 6] {
         SourceForm::File => &["file", "settings"],
         SourceForm::Url => &["url"],
     };
+    let memory = kind.starts_processes.then_some("memory");
     let yes = |holds: bool| if holds { "yes" } else { "-" }.to_owned();
     let has_replicas = newest(kind).is_some_and(|server| server.replication().is_some());
     [
         format!("`{}`", kind.name),
-        quoted(keys),
+        quoted(keys.iter().copied().chain(memory)),
         yes(kind.is_default),
         yes(kind.has_storage_engines),
         yes(has_replicas),

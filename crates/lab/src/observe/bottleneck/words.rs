@@ -100,6 +100,10 @@ impl Evidence {
     /// A clause that ends a sentence. Other programs are named where they use much, because a busy core is
     /// then no sign of the trial.
     pub(super) fn cores_words(&self) -> String {
+        // A server that was observed from another machine.
+        if self.cpu_count == 0 {
+            return "the cores are unknown.".to_owned();
+        }
         let (count, busy, others) = (self.cpu_count, percent(self.cpu_busy), self.cpu_busy - self.cpu_own);
         if self.is_server_cpu_unknown || others < CPU_OTHERS {
             return format!("the {count} cores were {busy} busy.");

@@ -114,7 +114,7 @@ pub fn measurement(window: &Window, verification: Vec<Check>) -> Result<(Measure
         dilation: window.dilation,
         metric: summary.metric.clone(),
         transactions,
-        latency: latency(&all, histogram::encode(&all)),
+        latency: all,
         series,
         settling: window.settling.clone(),
         recovery_s: window.recovery_s,
@@ -129,6 +129,7 @@ pub fn measurement(window: &Window, verification: Vec<Check>) -> Result<(Measure
         verification,
         events: window.events.clone(),
         parts: parts(summary)?,
+        production: None,
     };
     Ok((measurement, warnings))
 }
@@ -145,13 +146,16 @@ pub fn bottleneck_so_far(window: &Window, looks: Vec<&BTreeMap<String, f64>>) ->
     Ok(Bottleneck { evidence: None, ..verdict })
 }
 
-/// Summary of each kind of transaction, and the latencies of all kinds together.
-fn transactions(summary: &Summary) -> Result<(Vec<TransactionSummary>, Histogram<u64>)> {
+/// Summary of each kind of transaction, and the latencies of all kinds together. They are unknown if those of a
+/// kind are: it has no histogram then.
+fn transactions(summary: &Summary) -> Result<(Vec<TransactionSummary>, Latency)> {
     let mut all = histogram::new();
     let mut transactions = Vec::new();
     for kind in &summary.kinds {
-        let latencies =
-            histogram::decode(&kind.histogram).with_context(|| format!("latencies of `{}`", kind.name))?;
+        let latencies = match kind.histogram.as_str() {
+            "" => histogram::new(),
+            text => histogram::decode(text).with_context(|| format!("latencies of `{}`", kind.name))?,
+        };
         all.add(&latencies).context("adding latencies up")?;
         transactions.push(TransactionSummary {
             name: kind.name.clone(),
@@ -163,6 +167,8 @@ fn transactions(summary: &Summary) -> Result<(Vec<TransactionSummary>, Histogram
             latency: latency(&latencies, kind.histogram.clone()),
         });
     }
+    let is_unknown = summary.kinds.iter().any(|kind| kind.histogram.is_empty());
+    let all = if is_unknown { Latency::default() } else { latency(&all, histogram::encode(&all)) };
     Ok((transactions, all))
 }
 

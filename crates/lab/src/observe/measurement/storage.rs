@@ -94,7 +94,7 @@ fn view(window: &Window, pick: impl Fn(&Sample) -> Option<MountSample>) -> Resul
     }
     series.every_mut().into_iter().flatten().for_each(|value| *value = rounded(*value));
     let host_series = host_series.without_zeros();
-    Ok(MountView { emulator, host, series, host_series, devices: Vec::new(), layers })
+    Ok(MountView { emulator, host, series, host_series, devices: Vec::new(), layers, trace: None })
 }
 
 /// None of a bare drive, which is the storage as a whole.

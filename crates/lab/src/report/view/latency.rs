@@ -1,12 +1,15 @@
 //! Quantiles over all trials of a cell together. They come from the sum of the histograms, because quantiles
 //! cannot be averaged.
 
+use std::time::Duration;
+
 use hdrhistogram::Histogram;
 use serde::Serialize;
 use spindle_base::histogram::decode;
+use spindle_base::text;
 use spindle_stats::fewest_for_quantile;
 
-use crate::record::Latency;
+use crate::record::{Latency, Measurement};
 use crate::report::format;
 
 /// Probabilities in the table of a quantile curve.
@@ -48,6 +51,22 @@ pub struct Quantiles {
     pub table_ms: Vec<Option<f64>>,
     /// Points of the curve: number of nines (-log10 of the share above) and milliseconds.
     pub curve: Vec<(f64, f64)>,
+}
+
+/// Why a measured cell has no quantiles, for a sentence that begins with its title.
+pub(super) fn why_unknown<'a>(mut measurements: impl Iterator<Item = &'a Measurement>) -> String {
+    let Some(production) = measurements.find_map(|measurement| measurement.production.as_ref()) else {
+        return "has no complete latency histograms, so no quantiles".to_owned();
+    };
+    let at_work = production.transaction_at_work_ms.map_or_else(String::new, |ms| {
+        let ms = format::number(ms);
+        format!("; by Little's law, a transaction was at work for {ms} ms on average")
+    });
+    let every = (production.every_s != 1.0).then(|| {
+        let every = text::duration(Duration::from_secs_f64(production.every_s));
+        format!("; a value over time is of {every}, not of a second")
+    });
+    format!("was observed by counters, which time no transaction{at_work}{}", every.unwrap_or_default())
 }
 
 /// `None` without a transaction, or when a histogram is missing or damaged.

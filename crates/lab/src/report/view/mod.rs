@@ -38,7 +38,7 @@ use super::diskstats::DiskStats;
 use super::verdict::{CellOf, Judged, WITHIN, judge};
 use super::{Records, dilation, disturbed, format, precision};
 use crate::host::summary::Section;
-use crate::record::{Header, StartState, Warning};
+use crate::record::{Header, RecordSource, StartState, Warning};
 use spindle_base::text::plural;
 
 #[derive(Debug, Clone, Serialize)]
@@ -153,7 +153,7 @@ impl View {
             footnotes: footnotes(&cells, baseline_mean),
             checks: checks(records),
             notes: notes(records, &cells),
-            start: start(header.scenario.start),
+            start: start(header),
             settings: provenance::settings(records),
             provenance: provenance::origins(records),
             errata: provenance::errata(&records.header.created_at),
@@ -275,15 +275,20 @@ fn notes(records: &Records, cells: &[CellView]) -> Vec<String> {
         }
         if cell.throughput.is_some() && cell.latency.is_none() {
             let title = format::the_first(&cell.title);
-            notes.push(format!("{title} has no complete latency histograms, so no quantiles."));
+            let measured = measured(records, &cell.name);
+            let why = latency::why_unknown(measured.iter().map(|(_, measurement)| *measurement));
+            notes.push(format!("{title} {why}."));
         }
     }
     notes
 }
 
 /// Explains a start state to readers new to the terms.
-fn start(start: StartState) -> String {
-    match start {
+fn start(header: &Header) -> String {
+    if header.source == Some(RecordSource::Production) {
+        return "in production: the server was running, and its own clients used it".to_owned();
+    }
+    match header.scenario.start {
         StartState::Cold => {
             "cold: the server had just been started and its caches were empty when the measured window began"
         }

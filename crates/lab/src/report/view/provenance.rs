@@ -22,15 +22,20 @@ fn setting(name: &str, value: impl Into<String>) -> Setting {
     Setting { name: name.to_owned(), value: value.into() }
 }
 
-/// The scenario's settings, as reported by the running servers.
+/// The scenario's settings, as reported by the running servers, and the limit of their memory.
 pub(super) fn settings(records: &Records) -> Vec<Setting> {
+    let is_limited = records.trials.iter().any(|trial| trial.provenance.memory_bytes.is_some());
+    let limit = is_limited.then(|| {
+        let of = |limit: Option<u64>| limit.map_or_else(|| "no limit".to_owned(), format::size);
+        let limits = by_cell(records, |provenance| Some(of(provenance.memory_bytes)));
+        setting("memory of the server", joined(records, &limits))
+    });
     let names = records.trials.iter().flat_map(|trial| trial.provenance.settings.keys()).sorted().dedup();
-    names
-        .map(|name| {
-            let values = by_cell(records, |provenance| provenance.settings.get(name).cloned());
-            setting(name, joined(records, &values))
-        })
-        .collect()
+    let told = names.map(|name| {
+        let values = by_cell(records, |provenance| provenance.settings.get(name).cloned());
+        setting(name, joined(records, &values))
+    });
+    limit.into_iter().chain(told).collect()
 }
 
 pub(super) fn origins(records: &Records) -> Vec<Setting> {

@@ -14,7 +14,8 @@ use spindle_stats::fewest_for_quantile;
 use super::cell::{CellView, failure, set_aside};
 use super::latency::is_shown;
 use crate::record::{
-    Cell, LayerView, Measurement, MountHead, MountView, ReplicaView, Settling, SweptValue, Trial, Warning,
+    Cell, Latency, LayerView, Measurement, MountHead, MountView, ReplicaView, Settling, SweptValue, Trial,
+    Warning,
 };
 use crate::report::{Records, format};
 
@@ -277,7 +278,7 @@ fn of_measurement(measurement: &Measurement) -> Vec<Figure> {
         figures.push(Figure { text: last, ..figure("settled", f64::from(u8::from(*is_steady))) });
     }
     figures.extend(measurement.recovery_s.map(|seconds| figure("recovery_s", seconds)));
-    figures.extend(numbers("latency_", &measurement.latency, measurement.latency.count));
+    figures.extend(latencies(&measurement.latency));
     figures.extend(numbers("per_transaction_", &measurement.per_transaction, 0));
     figures.extend(numbers("cpu_", &measurement.cpu, 0));
     figures.extend(of_series("server", &measurement.series.server));
@@ -295,6 +296,11 @@ fn of_measurement(measurement: &Measurement) -> Vec<Figure> {
         figures.extend(semi_sync.into_iter().flatten());
     }
     figures
+}
+
+/// None where nobody timed the transactions.
+fn latencies(latency: &Latency) -> Vec<Figure> {
+    if latency.is_unknown() { Vec::new() } else { numbers("latency_", latency, latency.count) }
 }
 
 /// Mean, extremes and coefficient of variation of the series by name.
@@ -325,7 +331,7 @@ fn of_transactions(measurement: &Measurement) -> Vec<Figure> {
     let of_kind = measurement.transactions.iter().flat_map(|kind| {
         let mut figures = numbers("", kind, 0);
         figures.extend(kind.client_cpu_us().map(|us| figure("client_cpu_per_transaction_us", us)));
-        figures.extend(numbers("latency_", &kind.latency, kind.latency.count));
+        figures.extend(latencies(&kind.latency));
         figures.into_iter().map(|figure| Figure { transaction: kind.name.clone(), ..figure })
     });
     of_kind.collect()

@@ -19,6 +19,8 @@ pub(in crate::run) struct Observed<'a, 'r> {
     pub mounts: &'a mut Mounts,
     pub replicas: &'a mut Replicas<'r>,
     pub running: &'a mut dyn Running,
+    /// Whether the mounts keep a block trace of the window.
+    pub is_traced: bool,
 }
 
 pub(super) struct WindowObserver<'a, 'o, 'r, 'p> {
@@ -47,6 +49,10 @@ impl<'a, 'o, 'r, 'p> WindowObserver<'a, 'o, 'r, 'p> {
         feed: WindowFeed<'a>,
         events: WindowEvents,
     ) -> Result<WindowObserver<'a, 'o, 'r, 'p>> {
+        // Just before the samples, so that the trace has the requests that they count.
+        if observed.is_traced {
+            observed.mounts.begin_trace()?;
+        }
         let mut first = look(phases, &mut observed, feed.client_id)?;
         first.server_threads = threads(phases, &observed);
         Ok(WindowObserver { phases, observed, feed, events, first, seconds: Vec::new(), failure: None })
@@ -57,6 +63,9 @@ impl<'a, 'o, 'r, 'p> WindowObserver<'a, 'o, 'r, 'p> {
             return Err(failure);
         }
         let ended = threads(self.phases, &self.observed);
+        if self.observed.is_traced {
+            self.observed.mounts.end_trace()?;
+        }
         let mut last = look(self.phases, &mut self.observed, self.feed.client_id)?;
         last.server_threads = ended;
         Ok(Looks { first: self.first, seconds: self.seconds, last, events: self.events })
@@ -68,7 +77,7 @@ fn threads(phases: &Phases<'_>, observed: &Observed<'_, '_>) -> Vec<ThreadCpu> {
 }
 
 fn look(phases: &Phases<'_>, observed: &mut Observed<'_, '_>, client_id: u32) -> Result<Sample> {
-    let Observed { mounts, replicas, running } = observed;
+    let Observed { mounts, replicas, running, .. } = observed;
     let sample = sample(phases.interrupt, &phases.time, mounts, replicas, *running)?;
     Ok(sample.with_client(client_id, phases.time.clock.dilation))
 }

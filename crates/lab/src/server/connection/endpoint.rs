@@ -11,7 +11,21 @@ use spindle_load::sql::postgres;
 /// # Errors
 /// The text has none of the forms, which the sentence names.
 pub fn parse(text: &str) -> Result<Endpoint, String> {
-    let mut endpoint = parse_text(text)?;
+    parse_with(text, "spindle")
+}
+
+/// As [`parse`], for who looks at a whole server and uses no table: the database is one that every server has,
+/// unless a URL of PostgreSQL names another one.
+pub fn parse_to_observe(text: &str) -> Result<Endpoint, String> {
+    let mut endpoint = parse_with(text, postgres::MAINTENANCE_DATABASE)?;
+    if let Endpoint::MysqlSocket { database, .. } | Endpoint::MysqlTcp { database, .. } = &mut endpoint {
+        "information_schema".clone_into(database);
+    }
+    Ok(endpoint)
+}
+
+fn parse_with(text: &str, default_database: &str) -> Result<Endpoint, String> {
+    let mut endpoint = parse_text(text, default_database)?;
     let (password, variable) = match &mut endpoint {
         Endpoint::MysqlTcp { password, .. } => (password, "MYSQL_PWD"),
         Endpoint::PostgresTcp { password, .. } => (password, "PGPASSWORD"),
@@ -23,12 +37,11 @@ pub fn parse(text: &str) -> Result<Endpoint, String> {
     Ok(endpoint)
 }
 
-fn parse_text(text: &str) -> Result<Endpoint, String> {
-    const DATABASE: &str = "spindle";
+fn parse_text(text: &str, default_database: &str) -> Result<Endpoint, String> {
     if text.starts_with("postgres://") || text.starts_with("postgresql://") {
-        return postgres::parse_url(text, DATABASE);
+        return postgres::parse_url(text, default_database);
     }
-    let database = DATABASE.to_owned();
+    let database = default_database.to_owned();
     match text.split_once(':') {
         Some(("mysql", rest)) if rest.starts_with("//") => {}
         Some((form @ ("socket" | "sqlite" | "postgres"), "")) => {
@@ -56,7 +69,7 @@ fn parse_text(text: &str) -> Result<Endpoint, String> {
         port: options.get_tcp_port(),
         user: options.get_user().unwrap_or("root").to_owned(),
         password: options.get_pass().unwrap_or_default().to_owned(),
-        database: options.get_db_name().unwrap_or(DATABASE).to_owned(),
+        database: options.get_db_name().unwrap_or(default_database).to_owned(),
     })
 }
 
@@ -103,6 +116,16 @@ mod tests {
                 database: "spindle".into()
             }
         );
+        let database = |url: &str| match parse_to_observe(url).unwrap() {
+            Endpoint::MysqlTcp { database, .. }
+            | Endpoint::MysqlSocket { database, .. }
+            | Endpoint::PostgresTcp { database, .. } => database,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(database("mysql://me@db.example/shop"), "information_schema");
+        assert_eq!(database("socket:/run/db"), "information_schema");
+        assert_eq!(database("postgresql://me@db.example"), "postgres");
+        assert_eq!(database("postgresql://me@db.example/shop"), "shop");
         assert!(parse("postgres:").is_err());
         assert!(parse("/run/db").is_err());
         assert!(parse("socket:").is_err());

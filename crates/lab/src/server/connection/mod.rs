@@ -12,6 +12,7 @@ use spindle_load::Endpoint;
 
 use super::settings::Settings;
 use super::telemetry::Telemetry;
+use super::telemetry::production::Production;
 use crate::host::patience::Wait;
 
 /// An open connection.
@@ -26,12 +27,22 @@ pub(super) trait Monitor: Debug + Send {
     fn set(&mut self, settings: &Settings) -> Result<()>;
 }
 
+/// What a connection is asked about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Scope {
+    /// The database of a trial.
+    Trial,
+    /// Everything that the server does, with as few questions as possible.
+    Server,
+}
+
 /// Queries settings and counters of a family of servers.
 #[derive(Debug)]
 pub(super) struct Protocol {
     pub(super) speaks: fn(&Endpoint) -> bool,
-    pub(super) connect: fn(&Endpoint) -> Result<Box<dyn Monitor>>,
+    pub(super) connect: fn(&Endpoint, Scope) -> Result<Box<dyn Monitor>>,
     pub(super) telemetry: &'static dyn Telemetry,
+    pub(super) production: &'static Production,
 }
 
 /// Longer than such a query takes on a server with every core busy and a slow disk.
@@ -43,17 +54,27 @@ pub(super) struct Inquiry {
     who: String,
     endpoint: Endpoint,
     protocol: &'static Protocol,
+    scope: Scope,
     monitor: Option<Box<dyn Monitor>>,
 }
 
 impl Inquiry {
     /// `who` names the server in sentences.
     pub(super) fn new(who: &str, endpoint: Endpoint, protocol: &'static Protocol) -> Inquiry {
-        Inquiry { who: who.to_owned(), endpoint, protocol, monitor: None }
+        Inquiry { who: who.to_owned(), endpoint, protocol, scope: Scope::Trial, monitor: None }
+    }
+
+    /// About everything that the server does.
+    pub(super) fn of_server(who: &str, endpoint: Endpoint, protocol: &'static Protocol) -> Inquiry {
+        Inquiry { scope: Scope::Server, ..Inquiry::new(who, endpoint, protocol) }
     }
 
     pub(super) fn telemetry(&self) -> &'static dyn Telemetry {
         self.protocol.telemetry
+    }
+
+    pub(super) fn production(&self) -> &'static Production {
+        self.protocol.production
     }
 
     pub(super) fn connect(&mut self) -> Result<()> {
@@ -83,13 +104,13 @@ impl Inquiry {
         &mut self,
         question: impl FnOnce(&mut dyn Monitor) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let (monitor, endpoint, connect) =
-            (self.monitor.take(), self.endpoint.clone(), self.protocol.connect);
+        let (monitor, endpoint, connect, scope) =
+            (self.monitor.take(), self.endpoint.clone(), self.protocol.connect, self.scope);
         let wait = Wait { patience: PATIENCE, who: &self.who, interrupt: None };
         let (monitor, answer) = wait.for_work(move || {
             let mut monitor = match monitor {
                 Some(monitor) => monitor,
-                None => connect(&endpoint)?,
+                None => connect(&endpoint, scope)?,
             };
             let answer = question(&mut *monitor)?;
             Ok((monitor, answer))

@@ -74,6 +74,7 @@ fn run_command(command: &mut Command, what: &str, instance: &Instance) -> Result
 pub(in crate::server) static ADAPTER: Kind = Kind {
     source: SourceForm::File,
     has_storage_engines: true,
+    starts_processes: true,
     ..Kind::new("adapter", Target::DATABASES, |source, _| match source {
         Source::Adapter(commands) => Some(Box::new(Adapter((**commands).clone()))),
         _ => None,
@@ -196,6 +197,7 @@ mod tests {
                 .map(|(name, value)| (name.to_owned(), value.to_owned()))
                 .into(),
             environment: Vec::new(),
+            control_group: None,
             changing: Vec::new(),
         };
         assert_eq!(commands.arguments(&commands.start, &instance), ["c", "--x=1", "--y=2"]);

@@ -212,6 +212,7 @@ mod tests {
             runtime_directory: "/run/trial".into(),
             settings: settings(pairs),
             environment: Vec::new(),
+            control_group: None,
             changing: Vec::new(),
         }
     }

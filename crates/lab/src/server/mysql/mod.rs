@@ -12,6 +12,7 @@
 mod files;
 mod monitor;
 mod options;
+mod paging;
 mod prepare;
 mod program;
 mod release;
@@ -76,6 +77,7 @@ pub(super) static MARIADB: Kind = Kind {
     is_default: true,
     has_storage_engines: true,
     sets_while_it_runs: true,
+    starts_processes: true,
     program: Some(verbs::Program {
         name: "mariadbd",
         package: Some("mariadb-server-core"),
@@ -107,6 +109,7 @@ pub(super) static MYSQL: Kind = Kind {
     advice: ADVICE,
     has_storage_engines: true,
     sets_while_it_runs: true,
+    starts_processes: true,
     how_to_get: Some(
         "name one with `program = \"/path/to/mysqld\"`, or unpack Debian's with `tools/install mysql`",
     ),

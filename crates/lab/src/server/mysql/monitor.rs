@@ -9,16 +9,18 @@ use spindle_load::Endpoint;
 use spindle_load::sql::mysql::connect;
 
 use super::settings::size_bytes;
+use super::telemetry::production::{self, CHECKPOINT_LSN, WRITTEN_LSN};
 use super::telemetry::{
     CHECKPOINT_AGE, HISTORY_LIST, LOG_CAPACITIES, LOG_FILES, MASTER_LOOPS, MysqlTelemetry, OLD_PAGES,
 };
-use crate::server::connection::{self, Protocol};
+use crate::server::connection::{self, Protocol, Scope};
 use crate::server::settings::{Settings, plain_name};
 
 pub(in crate::server) static PROTOCOL: Protocol = Protocol {
     speaks: |endpoint| matches!(endpoint, Endpoint::MysqlSocket { .. } | Endpoint::MysqlTcp { .. }),
-    connect: |endpoint| Ok(Box::new(Monitor { connection: connect(endpoint)?, log_files_bytes: None })),
+    connect: |endpoint, scope| Ok(Box::new(Monitor::connect(endpoint, scope)?)),
     telemetry: &MysqlTelemetry,
+    production: &production::PRODUCTION,
 };
 
 #[derive(Debug)]
@@ -26,9 +28,43 @@ struct Monitor {
     connection: Conn,
     /// Size of the redo log's files; asked for once, where the server does not count it.
     log_files_bytes: Option<Option<f64>>,
+    scope: Scope,
+    /// The question for counts of transactions beside those of `SHOW GLOBAL STATUS`.
+    transactions: Option<String>,
 }
 
 impl Monitor {
+    fn connect(endpoint: &Endpoint, scope: Scope) -> Result<Monitor> {
+        let mut connection = connect(endpoint)?;
+        let transactions = match scope {
+            Scope::Trial => None,
+            Scope::Server => production::transactions_question(&mut connection),
+        };
+        Ok(Monitor { connection, log_files_bytes: None, scope, transactions })
+    }
+
+    /// Adds what [`production`] needs and the server has not told yet.
+    fn add_for_production(&mut self, counters: &mut BTreeMap<String, f64>) -> Result<()> {
+        if let Some(question) = &self.transactions {
+            let rows: Vec<(String, f64)> =
+                self.connection.query(question).context("asking the server for its transactions")?;
+            counters.extend(rows);
+        }
+        self.add_checkpoint(counters);
+        if !WRITTEN_LSN.iter().any(|name| counters.contains_key(*name))
+            && let Some(report) = self.report()
+        {
+            let positions = [
+                (WRITTEN_LSN[0], number_behind(&report, "Log sequence number")),
+                (CHECKPOINT_LSN[0], number_behind(&report, "Last checkpoint at")),
+                (CHECKPOINT_AGE, checkpoint_age(&report)),
+            ];
+            let known = positions.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+            counters.extend(known);
+        }
+        Ok(())
+    }
+
     /// Adds what MariaDB and Percona Server have among their counters, by the names there. What the server
     /// does not report stays unknown.
     fn add_missing(&mut self, counters: &mut BTreeMap<String, f64>) {
@@ -42,6 +78,10 @@ impl Monitor {
             let rows: Vec<(String, f64)> = self.connection.query(question).unwrap_or_default();
             counters.extend(rows);
         }
+        self.add_checkpoint(counters);
+    }
+
+    fn add_checkpoint(&mut self, counters: &mut BTreeMap<String, f64>) {
         let lsn = |which: &str| counters.get(&format!("Innodb_redo_log_{which}_lsn"));
         if let (false, Some(written), Some(checkpoint)) =
             (counters.contains_key(CHECKPOINT_AGE), lsn("current"), lsn("checkpoint"))
@@ -63,10 +103,7 @@ impl Monitor {
         if counters.contains_key(MASTER_LOOPS[0]) {
             return;
         }
-        // A server that is not ours may not show it.
-        let status: Option<(String, String, String)> =
-            self.connection.query_first("SHOW ENGINE INNODB STATUS").unwrap_or_default();
-        let Some((_, _, report)) = status else { return };
+        let Some(report) = self.report() else { return };
         if let Some([active, idle]) = master_loops(&report) {
             counters.extend([(MASTER_LOOPS[0].to_owned(), active), (MASTER_LOOPS[1].to_owned(), idle)]);
         }
@@ -79,6 +116,13 @@ impl Monitor {
                 counters.insert(name.to_owned(), value);
             }
         }
+    }
+
+    /// InnoDB's report. A server that is not ours may not show it.
+    fn report(&mut self) -> Option<String> {
+        let status: Option<(String, String, String)> =
+            self.connection.query_first("SHOW ENGINE INNODB STATUS").unwrap_or_default();
+        status.map(|(_, _, report)| report)
     }
 
     /// All rows of a statement with a name and a value per row.
@@ -108,8 +152,13 @@ impl connection::Monitor for Monitor {
         let pairs = self.pairs("SHOW GLOBAL STATUS")?;
         let mut counters: BTreeMap<String, f64> =
             pairs.into_iter().filter_map(|(name, value)| Some((name, value.parse().ok()?))).collect();
-        self.add_missing(&mut counters);
-        self.add_from_report(&mut counters);
+        match self.scope {
+            Scope::Trial => {
+                self.add_missing(&mut counters);
+                self.add_from_report(&mut counters);
+            }
+            Scope::Server => self.add_for_production(&mut counters)?,
+        }
         Ok(counters)
     }
 }

@@ -67,7 +67,7 @@ pub(super) const SEMI_SYNC: Since = Since { mariadb: (10, 3, 3), mysql: NEVER };
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Release {
     pub(super) flavour: Flavour,
-    version: Version,
+    pub(super) version: Version,
     /// As the server prints it, for example `10.11.6-MariaDB`.
     number: String,
 }

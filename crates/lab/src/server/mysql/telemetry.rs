@@ -1,9 +1,16 @@
 //! Counters of InnoDB, MyRocks and the server above them, and the settings that determine which logs and
 //! replicas a commit waits for.
 
+pub(super) mod production;
+
+use std::collections::BTreeMap;
+
+use super::paging;
 use crate::record::{FileClass, WaitPoint};
 use crate::server::settings::Settings;
-use crate::server::telemetry::{Chart, Counters, Durability, Line, Readings, Rounds, SemiSync, Telemetry};
+use crate::server::telemetry::{
+    Chart, Counters, Durability, Line, Paging, Readings, Rounds, SemiSync, Telemetry,
+};
 
 const BUFFER_POOL_READS: &str = "Innodb_buffer_pool_reads";
 
@@ -130,6 +137,10 @@ impl Telemetry for MysqlTelemetry {
 
     fn commit_settings(&self) -> &'static [&'static str] {
         &[REDO, "log_bin", "sync_binlog", WAIT_POINT, FLUSH_METHOD, BUFFERING]
+    }
+
+    fn paging(&self, moved: &BTreeMap<String, f64>, settings: &Settings, version: &str) -> Option<Paging> {
+        paging::paging(moved, settings, version)
     }
 
     fn durability(&self, settings: &Settings) -> Durability {

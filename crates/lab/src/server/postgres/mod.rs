@@ -8,14 +8,15 @@
 //! kernel ends them together. They are also in a namespace of shared memory, so that a killed server leaves
 //! none behind.
 //!
-//! The server reads through the machine's page cache, which `shared_buffers` does not bound: see
-//! METHODOLOGY.md.
+//! The server reads through the machine's page cache, which `shared_buffers` does not bound, and a scenario's
+//! `memory` does: see METHODOLOGY.md.
 //!
 //! This module has PostgreSQL's programs, settings, log and statistics. It knows no other server, and no use
 //! of its counters.
 
 mod log;
 mod monitor;
+mod paging;
 mod program;
 mod running;
 mod settings;
@@ -79,6 +80,7 @@ const ADVICE: &[Advice] = &[
 pub(super) static KIND: Kind = Kind {
     is_default: true,
     sets_while_it_runs: true,
+    starts_processes: true,
     advice: ADVICE,
     program: Some(verbs::Program {
         name: "postgres",

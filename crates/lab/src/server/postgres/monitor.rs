@@ -6,20 +6,22 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use spindle_load::Endpoint;
-use spindle_load::sql::{Session, Statement, connect};
+use spindle_load::sql::{Class, Session, SqlError, Statement, connect};
 
 use super::DATABASE;
+use super::telemetry::production::{self, SESSIONS_AT_WORK, UPTIME};
 use super::telemetry::{
     CHECKPOINT_AGE, DEAD_ROWS, IO_WAITERS, LATCH_WAITERS, LOCK_WAITERS, LOG_LIMIT, PostgresTelemetry,
     SNAPSHOT_AGE,
 };
-use crate::server::connection::{self, Protocol};
+use crate::server::connection::{self, Protocol, Scope};
 use crate::server::settings::{Settings, plain_name};
 
 pub(in crate::server) static PROTOCOL: Protocol = Protocol {
     speaks: |endpoint| matches!(endpoint, Endpoint::PostgresSocket { .. } | Endpoint::PostgresTcp { .. }),
-    connect: |endpoint| Ok(Box::new(Monitor::connect(endpoint)?)),
+    connect: |endpoint, scope| Ok(Box::new(Monitor::connect(endpoint, scope)?)),
     telemetry: &PostgresTelemetry,
+    production: &production::PRODUCTION,
 };
 
 /// A connection, and the query of [`connection::Monitor::counters`].
@@ -27,16 +29,17 @@ pub(in crate::server) static PROTOCOL: Protocol = Protocol {
 struct Monitor {
     session: Box<dyn Session>,
     counters: Statement,
+    scope: Scope,
 }
 
 impl Monitor {
-    fn connect(endpoint: &Endpoint) -> Result<Monitor> {
+    fn connect(endpoint: &Endpoint, scope: Scope) -> Result<Monitor> {
         let mut session = connect(endpoint)?;
         let statement = session.prepare("SELECT viewname FROM pg_views WHERE schemaname = 'pg_catalog'")?;
         let views: Vec<(Vec<u8>,)> = session.rows(statement, &[])?;
         let has = |view: &str| views.iter().any(|(name,)| name == view.as_bytes());
-        let counters = session.prepare(&counters_question(has))?;
-        Ok(Monitor { session, counters })
+        let counters = session.prepare(&counters_question(scope, has))?;
+        Ok(Monitor { session, counters, scope })
     }
 }
 
@@ -71,8 +74,13 @@ impl connection::Monitor for Monitor {
         let current = self.session.prepare("SELECT current_setting(?, true)")?;
         let mut known = BTreeMap::new();
         for name in names {
-            let value: Option<(Option<Vec<u8>>,)> =
-                self.session.first(current, spindle_load::values![name.as_str()])?;
+            let found: Result<Option<(Option<Vec<u8>>,)>, SqlError> =
+                self.session.first(current, spindle_load::values![name.as_str()]);
+            let value = match found {
+                // A user of a server that is not ours may not see every setting.
+                Err(error) if self.scope == Scope::Server && error.class != Class::Fatal => continue,
+                found => found?,
+            };
             if let Some((Some(value),)) = value {
                 known.insert(name.clone(), String::from_utf8_lossy(&value).into_owned());
             }
@@ -111,9 +119,12 @@ impl connection::Monitor for Monitor {
 
 /// Query for the cumulative statistics of the database, of checkpoints and of the log, as `view.column`, and
 /// for levels. Views differ between versions.
-fn counters_question(has_view: impl Fn(&str) -> bool) -> String {
+fn counters_question(scope: Scope, has_view: impl Fn(&str) -> bool) -> String {
     const VIEWS: [&str; 4] = ["pg_stat_database", "pg_stat_bgwriter", "pg_stat_checkpointer", "pg_stat_wal"];
     let views = VIEWS.iter().filter(|view| has_view(view)).map(|view| {
+        if *view == VIEWS[0] && scope == Scope::Server {
+            return sums_question(view);
+        }
         let of_the_database =
             if *view == VIEWS[0] { format!(" WHERE datname = '{DATABASE}'") } else { String::new() };
         format!(
@@ -122,7 +133,22 @@ fn counters_question(has_view: impl Fn(&str) -> bool) -> String {
         )
     });
     let io = has_view("pg_stat_io").then(io_question);
-    views.chain(io).chain(levels_questions()).collect::<Vec<_>>().join(" UNION ALL ")
+    let levels = match scope {
+        Scope::Trial => levels_questions().to_vec(),
+        Scope::Server => levels_of_server().to_vec(),
+    };
+    views.chain(io).chain(levels).collect::<Vec<_>>().join(" UNION ALL ")
+}
+
+/// The sums of the columns of a view that are numbers.
+fn sums_question(view: &str) -> String {
+    /// Without a question mark, which would be a parameter.
+    const NUMBER: &str = "^-{0,1}[0-9]+[.]{0,1}[0-9]*$";
+    format!(
+        "SELECT '{view}.' || key, SUM(CASE WHEN value ~ '{NUMBER}' THEN value::numeric END)::text \
+         FROM (SELECT to_jsonb(v) - 'numbackends' - 'datid' - 'datname' AS all_columns FROM {view} v) w, \
+         jsonb_each_text(all_columns) GROUP BY key"
+    )
 }
 
 /// Writes and fsyncs of the sessions, and of everybody on the log, as `pg_stat_io...`.
@@ -141,24 +167,53 @@ fn io_question() -> String {
 }
 
 fn levels_questions() -> [String; 4] {
-    let waiters = |kind: &str| format!("COUNT(*) FILTER (WHERE wait_event_type = '{kind}')");
     [
-        format!(
-            "SELECT name, value::text FROM (SELECT {} AS of_lock, {} AS of_latch, {} AS of_io, \
-             COALESCE(MAX(age(backend_xmin)) FILTER (WHERE pid <> pg_backend_pid()), 0) AS snapshot \
-             FROM pg_stat_activity) a, LATERAL (VALUES ('{LOCK_WAITERS}', of_lock), ('{LATCH_WAITERS}', of_latch), \
-             ('{IO_WAITERS}', of_io), ('{SNAPSHOT_AGE}', snapshot::bigint)) AS levels(name, value)",
-            waiters("Lock"),
-            waiters("LWLock"),
-            waiters("IO"),
-        ),
+        waiters_question(),
         format!("SELECT '{DEAD_ROWS}', COALESCE(SUM(n_dead_tup), 0)::text FROM pg_stat_user_tables"),
-        format!("SELECT '{LOG_LIMIT}', pg_size_bytes(current_setting('max_wal_size'))::text"),
+        limit_question(),
         format!(
             "SELECT '{CHECKPOINT_AGE}', pg_wal_lsn_diff(pg_current_wal_insert_lsn(), redo_lsn)::text \
              FROM pg_control_checkpoint()"
         ),
     ]
+}
+
+/// Without the dead rows, for which each table of the database is looked at. A replica writes no log of its own.
+/// Sessions are unknown to a user who may not see all of them.
+fn levels_of_server() -> [String; 5] {
+    [
+        waiters_question(),
+        limit_question(),
+        format!(
+            "SELECT '{CHECKPOINT_AGE}', pg_wal_lsn_diff(CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() \
+             ELSE pg_current_wal_insert_lsn() END, redo_lsn)::text FROM pg_control_checkpoint()"
+        ),
+        format!(
+            "SELECT '{SESSIONS_AT_WORK}', (CASE WHEN COUNT(state) < COUNT(*) THEN NULL \
+             ELSE COUNT(*) FILTER (WHERE state = 'active') END)::text FROM pg_stat_activity \
+             WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
+        ),
+        format!(
+            "SELECT '{UPTIME}', extract(epoch FROM clock_timestamp() - pg_postmaster_start_time())::text"
+        ),
+    ]
+}
+
+fn limit_question() -> String {
+    format!("SELECT '{LOG_LIMIT}', pg_size_bytes(current_setting('max_wal_size'))::text")
+}
+
+fn waiters_question() -> String {
+    let waiters = |kind: &str| format!("COUNT(*) FILTER (WHERE wait_event_type = '{kind}')");
+    format!(
+        "SELECT name, value::text FROM (SELECT {} AS of_lock, {} AS of_latch, {} AS of_io, \
+         COALESCE(MAX(age(backend_xmin)) FILTER (WHERE pid <> pg_backend_pid()), 0) AS snapshot \
+         FROM pg_stat_activity) a, LATERAL (VALUES ('{LOCK_WAITERS}', of_lock), ('{LATCH_WAITERS}', of_latch), \
+         ('{IO_WAITERS}', of_io), ('{SNAPSHOT_AGE}', snapshot::bigint)) AS levels(name, value)",
+        waiters("Lock"),
+        waiters("LWLock"),
+        waiters("IO"),
+    )
 }
 
 #[cfg(test)]
@@ -167,10 +222,18 @@ mod tests {
 
     #[test]
     fn views_that_a_version_lacks_are_not_asked_for() {
-        let question = counters_question(|view| view != "pg_stat_checkpointer");
+        let question = counters_question(Scope::Trial, |view| view != "pg_stat_checkpointer");
         assert!(
             question.contains("FROM pg_stat_wal ") && !question.contains("pg_stat_checkpointer"),
             "{question}"
         );
+    }
+
+    #[test]
+    fn a_whole_server_is_asked_for_the_sums_of_its_databases_and_for_no_table() {
+        let question = counters_question(Scope::Server, |_| true);
+        assert!(question.contains("SUM(CASE WHEN value") && !question.contains("datname = "), "{question}");
+        // A question mark would be a parameter.
+        assert!(!question.contains("pg_stat_user_tables") && !question.contains('?'), "{question}");
     }
 }

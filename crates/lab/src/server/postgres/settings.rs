@@ -59,6 +59,16 @@ pub(super) fn log_bytes(settings: &Settings) -> u64 {
     value.and_then(|value| size_bytes(value, UNIT_BYTES)).unwrap_or(DEFAULT_BYTES)
 }
 
+/// Size of the server's own cache of pages.
+pub(super) fn pool_bytes(settings: &Settings) -> u64 {
+    /// Unit of a number without one: a page.
+    const UNIT_BYTES: u64 = 8 << 10;
+    /// The server's default.
+    const DEFAULT_BYTES: u64 = 128 << 20;
+    let value = setting(settings, "shared_buffers");
+    value.and_then(|value| size_bytes(value, UNIT_BYTES)).unwrap_or(DEFAULT_BYTES)
+}
+
 /// Bytes of a whole number with `B`, `kB`, `MB`, `GB` or `TB`, in powers of 1024. The unit of a number
 /// without one is `unit_bytes`.
 fn size_bytes(text: &str, unit_bytes: u64) -> Option<u64> {

@@ -1,9 +1,14 @@
 //! Meaning of PostgreSQL's cumulative statistics, and the settings that determine which logs a commit waits
 //! for.
 
+pub(super) mod production;
+
+use std::collections::BTreeMap;
+
+use super::paging;
 use crate::record::FileClass;
 use crate::server::settings::Settings;
-use crate::server::telemetry::{Chart, Counters, Durability, Line, Readings, Telemetry};
+use crate::server::telemetry::{Chart, Counters, Durability, Line, Paging, Readings, Telemetry};
 
 /// Number of sessions that wait for a lock. The server does not sum their waiting time.
 pub(super) const LOCK_WAITERS: &str = "lock_waiters";
@@ -97,6 +102,10 @@ impl Telemetry for PostgresTelemetry {
 
     fn commit_settings(&self) -> &'static [&'static str] {
         &["fsync", "synchronous_commit"]
+    }
+
+    fn paging(&self, moved: &BTreeMap<String, f64>, settings: &Settings, _version: &str) -> Option<Paging> {
+        paging::paging(moved, settings)
     }
 
     fn durability(&self, settings: &Settings) -> Durability {

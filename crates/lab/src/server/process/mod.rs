@@ -18,6 +18,7 @@ use super::instance::Instance;
 use super::settings::Refusal;
 use crate::host::patience::Wait;
 use own_user::{beside, new_file};
+use spindle_base::child::enter_control_group;
 use spindle_base::proc::children;
 
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
@@ -108,7 +109,8 @@ pub(super) struct Process {
 
 impl Process {
     /// Starts a command whose output goes to a log beside the runtime directory; `quote` finds the last words
-    /// in it. The server gets only the open file: its user cannot open, replace or remove it.
+    /// in it. The server gets only the open file: its user cannot open, replace or remove it. It begins in the
+    /// instance's control group, and all its children with it.
     pub(super) fn spawn(
         command: &mut Command,
         name: &str,
@@ -124,6 +126,10 @@ impl Process {
             .stdin(Stdio::null())
             .stdout(again()?)
             .stderr(again()?);
+        if let Some(group) = &instance.control_group {
+            enter_control_group(command, group)
+                .with_context(|| format!("putting {name} into the control group {}", group.display()))?;
+        }
         let child = command.spawn().with_context(|| format!("starting {name}"))?;
         let first = Pid::from_child(&child);
         Ok(Process { name: name.to_owned(), child, first, log, log_path, quote })

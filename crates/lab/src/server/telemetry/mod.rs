@@ -1,11 +1,15 @@
 //! Counters and durability of servers, in terms common to all of them. The file of a family of servers
 //! translates its own counters and settings; the measuring code knows only these terms.
 
+mod paging;
+pub mod production;
+
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 
-use super::settings::Settings;
 use crate::record::{FileClass, WaitPoint};
+use crate::server::settings::Settings;
+pub use paging::{InnodbRules, Paging, Rules};
 
 /// The meaning of the counters and settings of a family of servers. The defaults are those of a server
 /// without meaningful counters.
@@ -31,6 +35,12 @@ pub trait Telemetry: Debug + Sync {
 
     fn engine(&self) -> Engine {
         Engine::Process
+    }
+
+    /// What the server did with pages and its log over a window, and its rules for writing them. `moved` are
+    /// differences of its counters, `version` is its own text. `None` for a server without such counters.
+    fn paging(&self, _moved: &BTreeMap<String, f64>, _settings: &Settings, _version: &str) -> Option<Paging> {
+        None
     }
 }
 
@@ -116,6 +126,16 @@ impl Line {
                 let misses = increase(misses)?;
                 let all: f64 = requests.iter().map(|name| increase(name)).sum::<Option<f64>>()?;
                 Some(if all > 0.0 { (1.0 - misses / all).clamp(0.0, 1.0) } else { 1.0 })
+            }
+        }
+    }
+
+    /// Readings that its values may follow from.
+    pub fn readings(&self) -> Vec<&'static str> {
+        match self.value {
+            Value::Level(names) | Value::Rate(names) => names.to_vec(),
+            Value::Hits { misses, requests } => {
+                std::iter::once(misses).chain(requests.iter().copied()).collect()
             }
         }
     }

@@ -6,7 +6,7 @@ use spindle_model::{Field, Invalid, Parameters, StackSpec as Tree, Style, Value}
 
 use super::overrides::{self, Override};
 use super::{BLOCK_BYTES, Context, DEFAULT_SIZE_BYTES, DEVICES_MOST, Parts, Wanted, is_pool, keys, pool};
-use crate::stack::explained::{explanations, unset};
+use crate::stack::explained::{DeviceFacts, explanations, unset};
 use crate::stack::profile::{self, Profile};
 use crate::stack::table::{COMMON_KEYS, StackTable};
 use crate::stack::values::{self, Entries};
@@ -50,6 +50,7 @@ impl Context<'_> {
             summary: format!("{}{told}", profile.summary),
             assumptions,
             kind: format!("{kind} of profile {}", profile.name),
+            device: Some(DeviceFacts { profile: profile.name, endurance: profile.endurance }),
             parameters: explanations(&fields, &parameters.values(), &entries),
             unset: unset(&fields, &parameters.values()),
             below: Vec::new(),

@@ -182,6 +182,7 @@ fn parts(
         summary: layer.summary(&told),
         assumptions,
         kind: layer.name().to_owned(),
+        device: None,
         parameters,
         unset: Vec::new(),
         below: explained,

@@ -27,6 +27,7 @@ impl RealDisk {
             summary: format!("A real disk, not emulated: {what}."),
             assumptions: Vec::new(),
             kind: "real disk".to_owned(),
+            device: None,
             parameters: Vec::new(),
             unset: Vec::new(),
             below: Vec::new(),

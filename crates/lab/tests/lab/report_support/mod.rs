@@ -167,6 +167,7 @@ fn header(shapes: &[Shape], trial_count: u32) -> Header {
             summary: None,
         },
         report_command: "spindle report synthetic.jsonl".to_owned(),
+        source: None,
     }
 }
 
@@ -187,6 +188,7 @@ fn trial(shape: &Shape, block: u32, machine: f64, seed: u64, seconds: usize) -> 
                 ("innodb_flush_log_at_trx_commit".to_owned(), "1".to_owned()),
                 ("innodb_flush_method".to_owned(), "O_DIRECT".to_owned()),
             ]),
+            memory_bytes: None,
             seed,
         },
         started_at: format!("2100-01-01T00:{:02}:00Z", block % 60),
@@ -347,6 +349,7 @@ fn measurement(shape: &Shape, machine: f64, seed: u64, seconds: usize) -> Measur
             .collect(),
         events: Vec::new(),
         parts: Vec::new(),
+        production: None,
     }
 }
 

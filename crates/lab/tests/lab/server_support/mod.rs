@@ -161,7 +161,7 @@ impl OwnServer {
     }
 
     /// After a stop or a crash.
-    fn start_again(&mut self) {
+    pub(crate) fn start_again(&mut self) {
         self.running = start(&*self.server, &self.instance);
     }
 
@@ -352,6 +352,7 @@ pub(crate) fn instance(directory: &Path, settings: &[(&str, &str)]) -> Instance 
         runtime_directory: directory.join("runtime"),
         settings: owned(settings),
         environment: Vec::new(),
+        control_group: None,
         changing: Vec::new(),
     }
 }

@@ -182,6 +182,10 @@ impl Declared for Spec {
         })
     }
 
+    fn read_only_types(&self) -> &'static [&'static str] {
+        if self.script.writes() { &[] } else { self.script.kinds() }
+    }
+
     /// Includes the distribution, because the column `k` is drawn from it.
     fn data_set(&self) -> String {
         let exponent = self.rand_zipfian_exp.map_or(String::new(), |exponent| format!(" {exponent}"));

@@ -52,6 +52,10 @@ impl Declared for Spec {
         waits.into_iter().chain(preset.iter().copied()).chain(DEVIATIONS.iter().copied()).collect()
     }
 
+    fn read_only_types(&self) -> &'static [&'static str] {
+        &[KINDS[2], KINDS[4]]
+    }
+
     fn warm_up(&self) -> Option<Duration> {
         self.preset?.warm_up()
     }

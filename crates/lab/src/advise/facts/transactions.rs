@@ -1,0 +1,87 @@
+//! The types of transactions: their reads, processor time and log, in proportion to their measured latencies.
+
+use spindle_twin::Kind;
+
+use super::Requests;
+use crate::advise::source::Source;
+use crate::record::TransactionSummary;
+
+pub(super) fn kinds(source: &Source<'_>, requests: &Requests) -> Vec<Kind> {
+    let measurement = source.measurement;
+    let ended: Vec<&TransactionSummary> =
+        measurement.transactions.iter().filter(|kind| kind.latency.count > 0).collect();
+    let whole = [one_type(source)];
+    let parts: Vec<Part> =
+        if ended.is_empty() { whole.to_vec() } else { ended.iter().map(|kind| part(source, kind)).collect() };
+    let weights: f64 = parts.iter().map(|part| part.weight).sum();
+    let mean_work = parts.iter().map(|part| part.weight * part.work_ms).sum::<f64>() / weights;
+    let writers: f64 = parts.iter().filter(|part| part.writes).map(|part| part.weight).sum();
+    let log_bytes =
+        source.paging.log_bytes / source.transactions() * weights / writers.max(f64::MIN_POSITIVE);
+    let dirtied = dirtied_pages(source) / source.transactions() * weights / writers.max(f64::MIN_POSITIVE);
+    let cpu_ns = cpu_ns(source);
+    parts
+        .into_iter()
+        .map(|part| {
+            let share = if mean_work > 0.0 { part.work_ms / mean_work } else { 1.0 };
+            Kind {
+                name: part.name,
+                weight: part.weight,
+                reads: requests.foreground * share,
+                cpu_ns: cpu_ns * share,
+                log_bytes: if part.writes { log_bytes * share } else { 0.0 },
+                dirtied_pages: if part.writes { dirtied * share } else { 0.0 },
+                takes_lock: part.writes,
+            }
+        })
+        .collect()
+}
+
+#[derive(Debug, Clone)]
+struct Part {
+    name: String,
+    weight: f64,
+    /// Mean latency without the wait for the commit.
+    work_ms: f64,
+    writes: bool,
+}
+
+/// All transactions as one type, for a server in production.
+fn one_type(source: &Source<'_>) -> Part {
+    Part {
+        name: "transaction".to_owned(),
+        weight: source.transactions(),
+        work_ms: 1.0,
+        writes: source.paging.log_bytes > 0.0,
+    }
+}
+
+fn part(source: &Source<'_>, kind: &TransactionSummary) -> Part {
+    let writes = !source.read_only_types.contains(&kind.name.as_str()) && source.paging.log_bytes > 0.0;
+    let evidence = source.measurement.bottleneck.evidence.as_ref();
+    let wait_ms = evidence.and_then(|evidence| evidence.commits).map_or(0.0, |commits| commits.wait_ms);
+    let latency_ms = kind.latency.mean_ms;
+    Part {
+        name: kind.name.clone(),
+        weight: kind.latency.count as f64,
+        // The wait is an estimate, and a transaction has some work of its own.
+        work_ms: if writes { (latency_ms - wait_ms).max(0.1 * latency_ms) } else { latency_ms },
+        writes,
+    }
+}
+
+/// Pages that became dirty: those that were written, and those that are dirty at the end and were not before.
+fn dirtied_pages(source: &Source<'_>) -> f64 {
+    let more = source.series("dirty_pages").map_or(0.0, |(first, last)| last - first);
+    (source.paging.written_pages + more).max(0.0)
+}
+
+/// Processor time of a transaction, of server and clients. The emulator's own is none that other storage would
+/// need. All of the busy time where the server's process is not known.
+fn cpu_ns(source: &Source<'_>) -> f64 {
+    let cpu = &source.measurement.cpu;
+    let own_s = cpu.server_s + cpu.client_s;
+    let busy_s = cpu.busy * source.cpu_count as f64 * source.measurement.duration_s;
+    let used_s = if cpu.server_s > 0.0 { own_s } else { busy_s };
+    used_s / source.transactions() * 1e9
+}

@@ -1,0 +1,101 @@
+//! The log of the commits, and how changed pages are written.
+
+use spindle_twin::{Commit, Doublewrite, Flushing, Innodb, Stage, Writeback};
+
+use super::places::MountPlaces;
+use crate::advise::source::Source;
+use crate::record::FileClass;
+use crate::server::telemetry::{InnodbRules, Rules};
+
+/// Pages that the kernel's page cache takes before it lets writers wait: `dirty_background_ratio` of a small
+/// memory. The measured cell did not reach it, or its throughput shows it.
+const PAGE_CACHE_LIMIT_PAGES: u64 = 16_384;
+/// Requests that the kernel's write-back keeps under way on one device.
+const WRITEBACK_DEPTH: u64 = 64;
+
+pub(super) fn commit(source: &Source<'_>, places: &MountPlaces) -> Commit {
+    let logs = source.measurement.flushed_at_commit.clone();
+    let logs = logs.unwrap_or_else(|| vec![FileClass::Redo]);
+    let waits = !logs.is_empty();
+    let classes = if waits { logs } else { vec![FileClass::Redo] };
+    let stages = classes
+        .iter()
+        .map(|class| Stage {
+            mount: source.mount_of(*class),
+            region: places.log_of(source.mount_of(*class)),
+            block_bytes: block_bytes(source),
+            bytes_share: 1.0,
+            flushes: 1.0,
+            journal_bytes: 0,
+        })
+        .collect();
+    Commit { is_waited_for: waits, stages }
+}
+
+/// The unit of the log: a sector of InnoDB's, a page of PostgreSQL's.
+fn block_bytes(source: &Source<'_>) -> u64 {
+    match source.paging.rules {
+        Rules::Innodb(_) => 512,
+        Rules::PageCache => source.paging.page_bytes,
+    }
+}
+
+pub(super) fn flushing(source: &Source<'_>, places: &MountPlaces, writers: f64) -> Flushing {
+    let mount = source.mount_of(FileClass::Data);
+    match &source.paging.rules {
+        Rules::Innodb(rules) => Flushing::Innodb(innodb(source, places, rules)),
+        Rules::PageCache => {
+            let mount_view = &source.measurement.mounts[mount];
+            let flushes = mount_view.emulator.as_ref().map_or(0, |emulator| emulator.flushes) as f64;
+            // Commits share flushes, so those of the log are known by their writes alone.
+            let of_log = source.paging.log_writes.unwrap_or(writers).min(flushes);
+            Flushing::Writeback(Writeback {
+                mount,
+                page_bytes: source.paging.page_bytes,
+                depth: WRITEBACK_DEPTH,
+                limit_pages: PAGE_CACHE_LIMIT_PAGES,
+                flushes_per_second: (flushes - of_log) / source.measurement.duration_s,
+            })
+        }
+    }
+}
+
+fn innodb(source: &Source<'_>, places: &MountPlaces, rules: &InnodbRules) -> Innodb {
+    let paging = &source.paging;
+    let mount = source.mount_of(FileClass::Data);
+    let doublewrite_mount = source.mount_of(FileClass::Doublewrite);
+    let reads = paging.foreground_reads.unwrap_or(0.0);
+    let first = |name: &str| source.series(name).map_or(0.0, |(first, _)| first);
+    let batches = paging.doublewrite_batches;
+    // One of a batch's is the doublewrite buffer's own.
+    let flushes = if batches > 0.0 { (paging.data_syncs / batches - 1.0).max(1.0) } else { 1.0 };
+    Innodb {
+        mount,
+        page_bytes: paging.page_bytes,
+        io_capacity: rules.io_capacity,
+        io_capacity_max: rules.io_capacity_max,
+        log_bytes: rules.log_bytes,
+        buffer_pool_pages: paging.pool_pages,
+        max_dirty_percent: rules.max_dirty_percent,
+        max_dirty_low_water_percent: rules.max_dirty_low_water_percent,
+        is_adaptive: rules.is_adaptive,
+        adaptive_low_water_percent: rules.adaptive_low_water_percent,
+        scan_depth: rules.scan_depth,
+        doublewrite: Doublewrite {
+            is_on: rules.has_doublewrite,
+            mount: doublewrite_mount,
+            region: places.doublewrite_of(doublewrite_mount),
+        },
+        flushes_of_batch: flushes,
+        written_for_read: if reads > 0.0 { (paging.written_for_room / reads).min(1.0) } else { 0.0 },
+        usual_dirty_pages: mean_of(source, "dirty_pages"),
+        first_dirty_pages: first("dirty_pages") as u64,
+        first_age_bytes: first("checkpoint_age_bytes"),
+    }
+}
+
+/// Mean of a level of the server over the window; zero if it was not sampled.
+fn mean_of(source: &Source<'_>, name: &str) -> f64 {
+    let values = source.measurement.series.server.get(name).map_or(&[][..], Vec::as_slice);
+    spindle_stats::mean(values).unwrap_or(0.0)
+}

@@ -1,0 +1,140 @@
+//! Layouts of the answer: for a terminal, a wiki, a table program, a browser.
+
+mod page;
+#[cfg(test)]
+mod tests;
+
+use anyhow::Result;
+use clap::ValueEnum;
+use spindle_base::text::{self, one_line};
+
+use super::answer::Answer;
+use super::row::Row;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// Columns for a terminal.
+    Text,
+    /// A table for an issue or a wiki.
+    Md,
+    Json,
+    Csv,
+    /// One self-contained page.
+    Html,
+}
+
+const HEADS: [&str; 11] = [
+    "rank",
+    "storage",
+    "predicted",
+    "times today's",
+    "p95 ms",
+    "p99 ms",
+    "waits for",
+    "price",
+    "years of life",
+    "a power cut may lose",
+    "against",
+];
+
+impl Answer {
+    /// # Errors
+    /// The page's template does not fit, which is a bug.
+    pub fn lay_out(&self, format: Format) -> Result<String> {
+        Ok(match format {
+            Format::Text => self.text(),
+            Format::Md => self.markdown(),
+            Format::Json => text::json(self)? + "\n",
+            Format::Csv => self.csv()?,
+            Format::Html => page::page(self)?,
+        })
+    }
+
+    /// What the answer rests on.
+    fn basis(&self) -> String {
+        let from = format!("Predicted from cell {} ({}).", self.cell, self.why_this_cell);
+        let Some(itself) = &self.itself else {
+            return format!(
+                "{from} Its storage is not known, so the twin was not held against it: `--today` names it."
+            );
+        };
+        format!(
+            "{from} Of this cell itself the twin predicts {:.0} {}, and {:.0} were measured ({:+.0} %).",
+            itself.predicted,
+            self.metric,
+            itself.measured,
+            itself.error() * 100.0,
+        )
+    }
+
+    /// Said first when it holds.
+    fn warning(&self) -> Option<&'static str> {
+        let is_off = self.itself.is_some_and(|itself| itself.is_off());
+        is_off.then_some("The model does not fit this database well: take the ranks below with care.")
+    }
+
+    fn text(&self) -> String {
+        let rows = self.rows.iter().zip(1..).map(|(row, rank)| fields(row, rank));
+        let lines: Vec<[String; 11]> = std::iter::once(HEADS.map(str::to_owned)).chain(rows).collect();
+        let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
+        let mut page = String::new();
+        for sentence in self.warning().into_iter().map(str::to_owned).chain([self.sentence(), self.basis()]) {
+            page += &format!("{}\n", one_line(&sentence));
+        }
+        page.push('\n');
+        for line in &lines {
+            let padded: Vec<String> = line
+                .iter()
+                .enumerate()
+                .map(|(column, field)| format!("{:1$}", one_line(field), width(column)))
+                .collect();
+            page += &format!("{}\n", padded.join("  ").trim_end());
+        }
+        let left_out = self.left_out.iter().map(|reason| format!("left out: {}\n", one_line(reason)));
+        page + &left_out.collect::<String>()
+    }
+
+    fn markdown(&self) -> String {
+        let cell = |text: &str| one_line(text).replace('|', "\\|");
+        let line = |fields: &[String; 11]| {
+            format!("| {} |\n", fields.each_ref().map(|field| cell(field)).join(" | "))
+        };
+        let mut page = String::new();
+        for sentence in self.warning().into_iter().map(str::to_owned).chain([self.sentence(), self.basis()]) {
+            page += &format!("{}\n\n", one_line(&sentence));
+        }
+        page += &line(&HEADS.map(str::to_owned));
+        page += "|--:|---|--:|--:|--:|--:|---|--:|--:|---|---|\n";
+        page.extend(self.rows.iter().zip(1..).map(|(row, rank)| line(&fields(row, rank))));
+        page
+    }
+
+    fn csv(&self) -> Result<String> {
+        let mut writer = csv::Writer::from_writer(Vec::new());
+        writer.write_record(HEADS.map(|head| head.replace(['\'', ' '], "_")))?;
+        for (row, rank) in self.rows.iter().zip(1..) {
+            writer.write_record(fields(row, rank))?;
+        }
+        Ok(String::from_utf8(writer.into_inner()?)?)
+    }
+}
+
+/// In the order of [`HEADS`].
+fn fields(row: &Row, rank: usize) -> [String; 11] {
+    let or_dash = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
+    let ms = |value: Option<f64>| or_dash(value.map(|ms| format!("{ms:.1}")));
+    let years = row.life.as_ref().and_then(|life| life.years());
+    [
+        rank.to_string(),
+        row.name.clone(),
+        format!("{:.0} ({:.0} to {:.0})", row.predicted, row.low, row.high),
+        format!("{:.2}", row.times_todays),
+        ms(row.p95_ms),
+        ms(row.p99_ms),
+        row.bottleneck.to_owned(),
+        row.price_words(),
+        or_dash(years.map(|years| if years > 99.0 { "over 99".to_owned() } else { format!("{years:.1}") })),
+        row.may_lose.to_owned(),
+        row.against.join("; "),
+    ]
+}

@@ -1,0 +1,134 @@
+//! Runs the twin of a measured database on a storage.
+
+use spindle_base::Mistake;
+use spindle_twin::{Arrivals, Drives, Facts, Locks, Mount, Outcome, Window, simulate};
+
+use super::source::Source;
+use crate::stack::StackSpec;
+
+/// A storage under the database: one stack for all of its files, or one for each mount of the measured layout.
+#[derive(Debug, Clone)]
+pub struct Storage {
+    pub name: String,
+    pub label: String,
+    pub stacks: Vec<StackSpec>,
+    /// The tables of a scenario's `[stacks]` that make it; empty for the measured storage.
+    pub tables: toml::Table,
+}
+
+/// Time that brings the terminals into motion.
+const SETTLE_NS: u64 = 2_000_000_000;
+/// Transactions from which on a mean is known well enough, and the longest time to wait for them.
+const ENOUGH: u64 = 20_000;
+
+impl Storage {
+    /// # Errors
+    /// It is a real disk or a ZFS pool, of which there is no model.
+    pub fn check(&self) -> Result<(), Mistake> {
+        let has_no_model = |stack: &StackSpec| stack.real().is_some() || stack.pool().is_some();
+        match self.stacks.iter().find(|stack| has_no_model(stack)) {
+            Some(stack) => Err(Mistake::new(format!(
+                "`{}` is a real disk or a ZFS pool, of which there is no model",
+                stack.head().name
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    fn drives(&self, seed: u64) -> Drives {
+        let mount = |stack: &StackSpec| Mount {
+            device: stack.build(seed),
+            flush_stops_the_queue: true,
+            has_volatile_cache: stack.tree().has_volatile_cache(),
+        };
+        Drives { mounts: self.stacks.iter().map(mount).collect() }
+    }
+}
+
+/// The database of `facts` on a storage, for that many seconds of model time at most.
+pub fn predict(facts: &Facts, storage: &Storage, seconds: f64, seed: u64) -> Outcome {
+    let on_one = storage.stacks.len() == 1;
+    let facts = if on_one { on_one_mount(facts) } else { facts.clone() };
+    let window = Window { settle_ns: SETTLE_NS, measure_ns: (seconds * 1e9) as u64, enough: ENOUGH, seed };
+    simulate(&facts, storage.drives(seed), window)
+}
+
+/// What a storage can do, and how it does at the needed rate.
+#[derive(Debug)]
+pub struct Prediction {
+    /// With all terminals at work.
+    pub capacity: Outcome,
+    /// Transactions arrive at the needed rate. `None` without a need, and where it is beyond the capacity.
+    pub at_need: Option<Outcome>,
+}
+
+/// Connections for arrivals that come in bursts, in terminals.
+const CONNECTIONS: u64 = 4;
+/// Terminals that keep a storage busy, where the arrivals are not a closed loop's.
+const BUSY_TERMINALS: u64 = 32;
+
+/// The database on a storage: at full load, and at `needed` transactions a second.
+pub fn predict_both(
+    facts: &Facts,
+    storage: &Storage,
+    needed: Option<f64>,
+    seconds: f64,
+    seed: u64,
+) -> Prediction {
+    let terminals = match facts.arrivals {
+        Arrivals::Closed { terminals } => terminals,
+        Arrivals::Open { .. } => BUSY_TERMINALS,
+    };
+    let with = |arrivals| Facts { arrivals, ..facts.clone() };
+    let capacity = predict(&with(Arrivals::Closed { terminals }), storage, seconds, seed);
+    let at_need = needed.filter(|needed| *needed < capacity.per_second()).map(|per_second| {
+        let arrivals = Arrivals::Open { per_second, connections: CONNECTIONS * terminals };
+        predict(&with(arrivals), storage, seconds, seed)
+    });
+    Prediction { capacity, at_need }
+}
+
+/// All files on the first mount.
+fn on_one_mount(facts: &Facts) -> Facts {
+    use spindle_twin::{Doublewrite, Flushing, Innodb, Reading, Writeback};
+    let mut facts = facts.clone();
+    facts.reading = Reading { mount: 0, ..facts.reading };
+    facts.commit.stages.iter_mut().for_each(|stage| stage.mount = 0);
+    facts.flushing = match facts.flushing {
+        Flushing::Innodb(innodb) => {
+            let doublewrite = Doublewrite { mount: 0, ..innodb.doublewrite };
+            Flushing::Innodb(Innodb { mount: 0, doublewrite, ..innodb })
+        }
+        Flushing::Writeback(writeback) => Flushing::Writeback(Writeback { mount: 0, ..writeback }),
+    };
+    facts
+}
+
+/// Shares of the terminals' time in lock waits below which rows are not modelled.
+const LOCK_SHARE_LEAST: f64 = 0.02;
+/// Part of a transaction's reads before it takes its row: the first statements of TPC-C's new order and payment
+/// change the district and the warehouse.
+const TAKEN_AFTER: f64 = 0.2;
+/// Numbers of rows that are tried.
+const ROWS: [u64; 14] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128, 256, 1_024];
+
+/// The facts with as many rows that all change as give the measured share of lock waits on the measured storage.
+pub fn with_locks(facts: Facts, source: &Source<'_>, storage: &Storage) -> Facts {
+    let evidence = source.measurement.bottleneck.evidence.as_ref();
+    let measured = evidence
+        .filter(|evidence| evidence.terminal_time_s > 0.0)
+        .map_or(0.0, |evidence| evidence.lock_wait_s / evidence.terminal_time_s);
+    if measured < LOCK_SHARE_LEAST {
+        return facts;
+    }
+    let share = |row_count: u64| {
+        let locks = Some(Locks { row_count, taken_after: TAKEN_AFTER });
+        let facts = Facts { locks, ..facts.clone() };
+        let outcome = predict(&facts, storage, source.measurement.duration_s.min(20.0), 1);
+        outcome.waits.lock_ns as f64 / outcome.waits.total_ns().max(1) as f64
+    };
+    let error = |row_count: &u64| (share(*row_count) - measured).abs();
+    let best = ROWS.iter().map(|rows| (error(rows), *rows)).min_by(|(a, _), (b, _)| a.total_cmp(b));
+    let locks = best.map(|(_, row_count)| Locks { row_count, taken_after: TAKEN_AFTER });
+    Facts { locks, ..facts }
+}

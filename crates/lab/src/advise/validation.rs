@@ -1,0 +1,250 @@
+//! Predicts every cell of a record from each other one, and holds the predictions against what was measured.
+
+use std::path::Path;
+
+use anyhow::Result;
+use serde::Serialize;
+use spindle_base::Mistake;
+
+use super::facts::facts;
+use super::prediction::{Storage, predict, with_locks};
+use super::source::{Source, scenario_of};
+use crate::record::Cell;
+use crate::record::input::Records;
+use crate::scenario::Scenario;
+use crate::stack::StackSpec;
+use spindle_twin::{Facts, Kind};
+
+/// A prediction beside its measurement.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Comparison {
+    /// Names of the cells.
+    pub from: String,
+    pub of: String,
+    /// What both share besides the storage: server, workload, swept values.
+    pub experiment: String,
+    /// In the unit of the workload's metric.
+    pub predicted: f64,
+    pub measured: f64,
+    /// Of all transactions, in milliseconds; `None` with too few transactions.
+    pub predicted_p99_ms: Option<f64>,
+    pub measured_p99_ms: Option<f64>,
+    /// Time that the simulation took, in seconds, and the model time that it covered.
+    pub took_s: f64,
+    pub simulated_s: f64,
+}
+
+impl Comparison {
+    /// 0.1 if the prediction is 10 % too high.
+    pub fn error(&self) -> f64 {
+        self.predicted / self.measured - 1.0
+    }
+
+    pub fn p99_error(&self) -> Option<f64> {
+        Some(self.predicted_p99_ms? / self.measured_p99_ms? - 1.0)
+    }
+
+    pub fn is_of_itself(&self) -> bool {
+        self.from == self.of
+    }
+}
+
+/// Transactions that a quantile of 99 % needs (METHODOLOGY.md).
+const P99_TRANSACTIONS: u64 = 1_000;
+
+/// A cell with its facts.
+struct Known<'a> {
+    source: Source<'a>,
+    storage: Storage,
+    facts: Facts,
+}
+
+/// Every cell from each one of the same experiment, itself included.
+///
+/// # Errors
+/// No cell of the record can be predicted: why the first cannot.
+pub fn validate(records: &Records, directory: &Path, clock: &dyn Fn() -> f64) -> Result<Vec<Comparison>> {
+    let scenario = scenario_of(records)?;
+    let mut known = Vec::new();
+    let mut refusal = None;
+    for cell in &records.header.cells {
+        match know(records, &scenario, cell, directory) {
+            Ok(one) => known.push(one),
+            Err(error) => refusal = refusal.or(Some(error)),
+        }
+    }
+    if let (true, Some(refusal)) = (known.is_empty(), refusal) {
+        return Err(refusal);
+    }
+    let mut comparisons = Vec::new();
+    for from in &known {
+        for of in known.iter().filter(|of| experiment(of.source.cell) == experiment(from.source.cell)) {
+            if of.storage.stacks.len() == from.storage.stacks.len() {
+                comparisons.push(compare(from, of, clock));
+            }
+        }
+    }
+    Ok(comparisons)
+}
+
+fn know<'a>(
+    records: &'a Records,
+    scenario: &Scenario,
+    cell: &'a Cell,
+    directory: &Path,
+) -> Result<Known<'a>> {
+    let source = Source::of_cell(records, Some(scenario), cell, directory)?;
+    let storage = measured_storage(scenario, cell);
+    storage.check()?;
+    let facts = with_locks(facts(&source)?, &source, &storage);
+    Ok(Known { source, storage, facts })
+}
+
+/// The storage on which a cell was measured.
+pub fn measured_storage(scenario: &Scenario, cell: &Cell) -> Storage {
+    let layout = scenario.layout_of(cell);
+    let stacks: Vec<StackSpec> =
+        layout.mounts.iter().map(|mount| scenario.stacks[&mount.stack].clone()).collect();
+    Storage {
+        name: cell.layout_name().to_owned(),
+        label: cell.storage_label().to_owned(),
+        stacks,
+        tables: toml::Table::new(),
+    }
+}
+
+/// What a cell has besides its storage.
+fn experiment(cell: &Cell) -> String {
+    format!("{}, {}", cell.server, cell.workload)
+}
+
+fn compare(from: &Known<'_>, of: &Known<'_>, clock: &dyn Fn() -> f64) -> Comparison {
+    let faster = from.source.measurement.dilation.factor() / of.source.measurement.dilation.factor();
+    let facts = with_cores(&from.facts, faster);
+    let began = clock();
+    let outcome = predict(&facts, &of.storage, of.source.measurement.duration_s, 1);
+    let took_s = clock() - began;
+    let enough = |count: u64| count >= P99_TRANSACTIONS;
+    let latency = &of.source.measurement.latency;
+    let p99_ms = outcome.latency_ns(0.99, |_| true).map(|ns| ns as f64 / 1e6);
+    Comparison {
+        from: from.source.cell.name.clone(),
+        of: of.source.cell.name.clone(),
+        experiment: experiment(of.source.cell),
+        predicted: outcome.per_second() * from.source.metric_of_transaction(),
+        measured: of.source.measurement.metric.value,
+        predicted_p99_ms: p99_ms.filter(|_| enough(outcome.transactions())),
+        measured_p99_ms: enough(latency.count).then_some(latency.p99_ms),
+        took_s,
+        simulated_s: outcome.elapsed_ns as f64 / 1e9,
+    }
+}
+
+/// The facts for cores that are that many times as slow: another dilation.
+fn with_cores(facts: &Facts, slower: f64) -> Facts {
+    let kinds = facts.kinds.iter().map(|kind| Kind { cpu_ns: kind.cpu_ns * slower, ..kind.clone() });
+    Facts { kinds: kinds.collect(), ..facts.clone() }
+}
+
+/// The errors of all predictions of other cells.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Errors {
+    pub predictions: usize,
+    /// Median of the sizes of the errors: 0.08 is 8 %.
+    pub median: f64,
+    /// Share whose error is 20 % at most.
+    pub within_fifth: f64,
+    /// Pairs of storages whose measured figures differ by more than 30 %, and the share of them whose
+    /// predictions are in the same order.
+    pub pairs: usize,
+    pub in_order: Option<f64>,
+    /// Median of the sizes of the errors of p99.
+    pub p99_median: Option<f64>,
+    /// Simulated seconds for each second of the simulation.
+    pub speed: f64,
+}
+
+/// # Errors
+/// There is no prediction of another cell.
+pub fn errors(comparisons: &[Comparison]) -> Result<Errors, Mistake> {
+    let others: Vec<&Comparison> = comparisons.iter().filter(|one| !one.is_of_itself()).collect();
+    let sizes = |errors: Vec<f64>| {
+        let mut sizes: Vec<f64> = errors.into_iter().map(f64::abs).collect();
+        sizes.sort_by(f64::total_cmp);
+        sizes
+    };
+    let all = sizes(others.iter().map(|one| one.error()).collect());
+    let Some(median) = median(&all) else {
+        return Err(Mistake::new("the record has no two cells that differ only in their storage"));
+    };
+    let orders = orders(&others);
+    let right = orders.iter().filter(|is_right| **is_right).count();
+    let p99 = sizes(others.iter().filter_map(|one| one.p99_error()).collect());
+    let sum = |figure: fn(&Comparison) -> f64| comparisons.iter().map(figure).sum::<f64>();
+    Ok(Errors {
+        predictions: all.len(),
+        median,
+        within_fifth: all.iter().filter(|size| **size <= 0.2).count() as f64 / all.len() as f64,
+        pairs: orders.len(),
+        in_order: (!orders.is_empty()).then(|| right as f64 / orders.len() as f64),
+        p99_median: self::median(&p99),
+        speed: sum(|one| one.simulated_s) / sum(|one| one.took_s).max(1e-9),
+    })
+}
+
+fn median(sorted: &[f64]) -> Option<f64> {
+    sorted.get(sorted.len() / 2).copied()
+}
+
+/// For each two cells that were predicted from the same one and differ by more than 30 %: whether the
+/// prediction has them in the measured order.
+fn orders(others: &[&Comparison]) -> Vec<bool> {
+    let mut orders = Vec::new();
+    for (index, one) in others.iter().enumerate() {
+        for other in &others[index + 1..] {
+            let ratio = one.measured / other.measured;
+            if one.from == other.from && one.experiment == other.experiment && ratio.max(1.0 / ratio) > 1.3 {
+                orders.push((one.predicted > other.predicted) == (ratio > 1.0));
+            }
+        }
+    }
+    orders
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn comparison(from: &str, of: &str, predicted: f64, measured: f64) -> Comparison {
+        Comparison {
+            from: from.to_owned(),
+            of: of.to_owned(),
+            experiment: "mariadb, tpcc".to_owned(),
+            predicted,
+            measured,
+            predicted_p99_ms: None,
+            measured_p99_ms: Some(1.0),
+            took_s: 0.1,
+            simulated_s: 50.0,
+        }
+    }
+
+    #[test]
+    fn errors_are_those_of_other_cells() {
+        let found = errors(&[
+            comparison("a", "a", 500.0, 100.0),
+            comparison("a", "b", 110.0, 100.0),
+            comparison("a", "c", 150.0, 200.0),
+            comparison("b", "a", 100.0, 100.0),
+        ])
+        .unwrap();
+        assert_eq!((found.predictions, found.pairs, found.in_order), (3, 1, Some(1.0)));
+        assert!((found.median - 0.1).abs() < 1e-9 && (found.within_fifth - 2.0 / 3.0).abs() < 1e-9);
+        assert!((found.speed - 500.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn one_storage_alone_cannot_be_validated() {
+        assert!(errors(&[comparison("a", "a", 1.0, 1.0)]).is_err());
+    }
+}

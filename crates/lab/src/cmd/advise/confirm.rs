@@ -1,0 +1,98 @@
+//! `spindle advise --confirm 2`: the best storages, measured.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use spindle_base::Mistake;
+
+use crate::advise::answer::Answer;
+use crate::advise::confirm::scenario_text;
+use crate::advise::prediction::Storage;
+use crate::cmd::output::columns;
+use crate::host::interrupt::Interrupt;
+use crate::host::provenance;
+use crate::record::Cell;
+use crate::record::input::{self, Records};
+use crate::record::records_file::Resume;
+use crate::run;
+use crate::scenario::plan::plan;
+use crate::scenario::{Bounds, Scenario};
+use crate::server::Trust;
+
+/// The load under which the best storages are measured.
+#[derive(Debug)]
+pub(super) struct Load {
+    text: String,
+    cell: Cell,
+}
+
+impl Load {
+    /// That of the record's own cell.
+    pub(super) fn of_record(records: &Records, cell: &Cell) -> Load {
+        Load { text: records.header.scenario.text.clone(), cell: cell.clone() }
+    }
+
+    /// That of the first cell of a scenario, for a server in production.
+    ///
+    /// # Errors
+    /// It is not a scenario.
+    pub(super) fn of_file(path: &Path) -> Result<Load, Mistake> {
+        let scenario = Scenario::read(path, &bounds())?;
+        let cell = plan(&scenario).cells.into_iter().next();
+        let cell = cell.ok_or_else(|| Mistake::at("--load", "the scenario has no cell"))?;
+        Ok(Load { text: scenario.text, cell })
+    }
+}
+
+fn bounds() -> Bounds {
+    Bounds { memory_bytes: provenance::memory_bytes(), trust: Trust::MayRun }
+}
+
+/// Measures the first `count` storages of the answer that can be had alone, and lays predictions beside measurements.
+///
+/// # Errors
+/// The run fails, or the user ends it.
+pub(super) fn confirm(answer: &Answer, storages: &[Storage], count: usize, load: &Load) -> Result<String> {
+    let found = answer.rows.iter().filter_map(|row| storages.iter().find(|storage| storage.name == row.name));
+    let best: Vec<&Storage> = found.take(count).collect();
+    let text = scenario_text(&load.text, &load.cell, &best)?;
+    let scenario = Scenario::parse("confirm", &text, &bounds())?;
+    let plan = plan(&scenario);
+    let directory = run::default_directory(&scenario);
+    run::check_directory(&directory)?;
+    let options = run::Options {
+        scenario_path: PathBuf::from("confirm.toml"),
+        directory,
+        resume: Resume::default(),
+        wait: false,
+        keep_disturbed: false,
+        trace: false,
+        at_most: None,
+        program: std::env::current_exe().context("finding this program")?,
+    };
+    let interrupt = Interrupt::listen()?;
+    let outcome = run::run(&scenario, &plan, &options, &interrupt)?;
+    let records = input::read(&outcome.records)?;
+    Ok(table(answer, &best, &records))
+}
+
+fn table(answer: &Answer, best: &[&Storage], records: &Records) -> String {
+    let head = ["storage", "predicted", "measured", "error"].map(str::to_owned);
+    let rows = best.iter().map(|storage| {
+        let row = answer.rows.iter().find(|row| row.name == storage.name);
+        let predicted = row.map_or(0.0, |row| row.predicted);
+        let of_cell = records.trials.iter().filter(|trial| trial.cell == storage.name);
+        let values: Vec<f64> =
+            of_cell.filter_map(|trial| Some(trial.measurement.as_ref()?.metric.value)).collect();
+        let measured = spindle_stats::mean(&values);
+        let error = measured.map(|measured| format!("{:+.0} %", (predicted / measured - 1.0) * 100.0));
+        let failed = || "every trial failed".to_owned();
+        [
+            storage.name.clone(),
+            format!("{predicted:.0}"),
+            measured.map_or_else(failed, |measured| format!("{measured:.0}")),
+            error.unwrap_or_default(),
+        ]
+    });
+    format!("\nMeasured, in {}:\n{}", answer.metric, columns(std::iter::once(head).chain(rows)))
+}

@@ -1,0 +1,137 @@
+//! Pages and log of InnoDB by its counters, and the settings of its page cleaner with their defaults.
+//!
+//! Defaults: MariaDB 10.11, storage/innobase/handler/ha_innodb.cc; MySQL 8.4 and 5.5, Reference Manual, "InnoDB
+//! Startup Options and System Variables".
+
+use std::collections::BTreeMap;
+
+use super::files::redo_bytes;
+use super::release::{Flavour, Release};
+use super::settings::size_bytes;
+use crate::server::settings::{Settings, setting};
+use crate::server::telemetry::{InnodbRules, Paging, Rules};
+
+const POOL: &str = "innodb_buffer_pool_size";
+const POOL_BYTES: u64 = 128 << 20;
+const PAGE_BYTES: u64 = 16 << 10;
+
+/// `None` without counters of InnoDB.
+pub(super) fn paging(moved: &BTreeMap<String, f64>, settings: &Settings, version: &str) -> Option<Paging> {
+    let count = |names: &[&str]| names.iter().find_map(|name| moved.get(*name).copied());
+    let foreground_reads = count(&["Innodb_buffer_pool_reads"])?;
+    let page_bytes = setting(settings, "innodb_page_size").and_then(size_bytes).unwrap_or(PAGE_BYTES);
+    let pool_bytes = setting(settings, POOL).and_then(size_bytes).unwrap_or(POOL_BYTES);
+    let or_zero = |names: &[&str]| count(names).unwrap_or(0.0);
+    // Up to MariaDB 10.7 and in MySQL the log's are among them.
+    let log_syncs = or_zero(&["Innodb_os_log_fsyncs"]);
+    Some(Paging {
+        page_bytes,
+        pool_pages: pool_bytes / page_bytes.max(1),
+        pool_setting: POOL,
+        foreground_reads: Some(foreground_reads),
+        written_pages: or_zero(&["Innodb_buffer_pool_pages_flushed"]),
+        written_for_room: or_zero(&[
+            "Innodb_buffer_pool_pages_lru_flushed",
+            "Innodb_buffer_pool_pages_LRU_flushed",
+        ]),
+        log_bytes: or_zero(&["Innodb_lsn_current", "Innodb_os_log_written"]),
+        log_writes: count(&["Innodb_log_writes"]),
+        data_syncs: (or_zero(&["Innodb_data_fsyncs"]) - log_syncs).max(0.0),
+        doublewrite_batches: or_zero(&["Innodb_dblwr_writes"]),
+        rules: Rules::Innodb(rules(settings, &defaults(version))),
+    })
+}
+
+/// Defaults that differ between servers.
+struct Defaults {
+    io_capacity: u64,
+    io_capacity_max_least: u64,
+    log_files: u64,
+    log_bytes: u64,
+    max_dirty_low_water_percent: f64,
+    scan_depth: u64,
+}
+
+fn defaults(version: &str) -> Defaults {
+    let mariadb = Defaults {
+        io_capacity: 200,
+        io_capacity_max_least: 2_000,
+        log_files: 1,
+        log_bytes: 96 << 20,
+        max_dirty_low_water_percent: 0.0,
+        scan_depth: 1_536,
+    };
+    let number = version.trim_start_matches(|letter: char| !letter.is_ascii_digit());
+    match Release::parse(&format!("Ver {number}")) {
+        Some(release) if release.flavour != Flavour::MariaDb => Defaults {
+            // 8.4 assumes flash.
+            io_capacity: if release.version >= (8, 4, 0) { 10_000 } else { 200 },
+            log_files: 2,
+            log_bytes: if release.version >= (5, 6, 8) { 96 << 20 } else { 10 << 20 },
+            max_dirty_low_water_percent: if release.version >= (8, 0, 0) { 10.0 } else { 0.0 },
+            scan_depth: 1_024,
+            ..mariadb
+        },
+        _ => mariadb,
+    }
+}
+
+fn rules(settings: &Settings, defaults: &Defaults) -> InnodbRules {
+    let number = |name: &str| setting(settings, name).and_then(|value| value.parse::<f64>().ok());
+    let count = |name: &str| number(name).map(|value| value as u64);
+    let is_on = |name: &str| setting(settings, name).is_none_or(|value| !super::files::is_off(value));
+    let io_capacity = count("innodb_io_capacity").unwrap_or(defaults.io_capacity);
+    let io_capacity_max = (2 * io_capacity).max(defaults.io_capacity_max_least);
+    InnodbRules {
+        io_capacity,
+        io_capacity_max: count("innodb_io_capacity_max").unwrap_or(io_capacity_max),
+        log_bytes: redo_bytes(settings, defaults.log_files).unwrap_or(defaults.log_bytes),
+        max_dirty_percent: number("innodb_max_dirty_pages_pct").unwrap_or(90.0),
+        max_dirty_low_water_percent: number("innodb_max_dirty_pages_pct_lwm")
+            .unwrap_or(defaults.max_dirty_low_water_percent),
+        is_adaptive: is_on("innodb_adaptive_flushing"),
+        adaptive_low_water_percent: number("innodb_adaptive_flushing_lwm").unwrap_or(10.0),
+        scan_depth: count("innodb_lru_scan_depth").unwrap_or(defaults.scan_depth),
+        has_doublewrite: is_on("innodb_doublewrite"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rules_of(version: &str, settings: &[(&str, &str)]) -> InnodbRules {
+        let settings =
+            settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let moved = BTreeMap::from([("Innodb_buffer_pool_reads".to_owned(), 1.0)]);
+        match paging(&moved, &settings, version).unwrap().rules {
+            Rules::Innodb(rules) => rules,
+            Rules::PageCache => panic!("InnoDB writes its pages itself"),
+        }
+    }
+
+    #[test]
+    fn each_server_has_its_own_defaults() {
+        let of = |version: &str| {
+            let rules = rules_of(version, &[]);
+            (rules.io_capacity, rules.io_capacity_max, rules.scan_depth, rules.log_bytes >> 20)
+        };
+        assert_eq!(of("10.11.19-MariaDB-0+deb12u1"), (200, 2_000, 1_536, 96));
+        assert_eq!(of("MySQL 9.7.4-2"), (10_000, 20_000, 1_024, 96));
+        assert_eq!(of("MySQL 5.5.9"), (200, 2_000, 1_024, 10));
+    }
+
+    #[test]
+    fn settings_replace_defaults() {
+        let given =
+            [("innodb_io_capacity", "1500"), ("innodb_log_file_size", "32M"), ("innodb-doublewrite", "OFF")];
+        let rules = rules_of("10.11.19-MariaDB", &given);
+        assert_eq!((rules.io_capacity, rules.io_capacity_max), (1_500, 3_000));
+        assert_eq!((rules.log_bytes >> 20, rules.has_doublewrite), (32, false));
+    }
+
+    #[test]
+    fn a_server_without_innodb_tells_nothing() {
+        assert_eq!(paging(&BTreeMap::new(), &Settings::new(), "10.11.19-MariaDB"), None);
+    }
+}

@@ -1,0 +1,51 @@
+//! What a server did with pages and its log over a window, in terms common to all servers, and its rules for
+//! writing changed pages.
+
+/// Counts over a window. A count that the server lacks is zero, unless it says `None`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Paging {
+    pub page_bytes: u64,
+    /// Size of the server's own cache of pages.
+    pub pool_pages: u64,
+    /// The setting that sizes that cache.
+    pub pool_setting: &'static str,
+    /// Pages for which a session waited. `None` where the machine's page cache may have answered.
+    pub foreground_reads: Option<f64>,
+    /// Changed pages that were written.
+    pub written_pages: f64,
+    /// Those among them that were written to make room for a page that was read.
+    pub written_for_room: f64,
+    /// Bytes of changes in the log.
+    pub log_bytes: f64,
+    /// Writes of the log; `None` if the server does not count them.
+    pub log_writes: Option<f64>,
+    /// Calls of fsync for data files.
+    pub data_syncs: f64,
+    /// Batches of the doublewrite buffer.
+    pub doublewrite_batches: f64,
+    pub rules: Rules,
+}
+
+/// How changed pages reach the storage.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Rules {
+    Innodb(InnodbRules),
+    /// The kernel writes them in the background.
+    PageCache,
+}
+
+/// The settings of InnoDB's page cleaner, with the server's defaults for those that are not set.
+#[derive(Debug, Clone, PartialEq)]
+pub struct InnodbRules {
+    /// Pages a second.
+    pub io_capacity: u64,
+    pub io_capacity_max: u64,
+    /// All files of the redo log together.
+    pub log_bytes: u64,
+    pub max_dirty_percent: f64,
+    pub max_dirty_low_water_percent: f64,
+    pub is_adaptive: bool,
+    pub adaptive_low_water_percent: f64,
+    pub scan_depth: u64,
+    pub has_doublewrite: bool,
+}

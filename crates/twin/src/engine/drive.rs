@@ -1,0 +1,222 @@
+//! One block device and the way to it: the block layer's handling of FLUSH, and the worker of a loop device.
+
+use std::collections::VecDeque;
+
+use spindle_model::{Counters, Device, Instant, Operation, Request, RequestId, SECTOR_BYTES};
+
+use crate::facts::{Access, Mount};
+
+/// Who waits for a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Owner {
+    /// A page that a terminal needs.
+    Terminal(usize),
+    Nobody,
+    Log,
+    Cleaner,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    operation: Operation,
+    access: Access,
+    owner: Owner,
+}
+
+#[derive(Debug)]
+struct InFlight {
+    operation: Operation,
+    owner: Owner,
+}
+
+/// Requests to one device, and their owners.
+#[derive(Debug)]
+pub(super) struct Drive {
+    device: Box<dyn Device>,
+    size_bytes: u64,
+    flush_stops_the_queue: bool,
+    has_volatile_cache: bool,
+    next_id: u64,
+    /// By request, from the oldest one in flight.
+    first_id: u64,
+    in_flight: VecDeque<Option<InFlight>>,
+    /// Requests that the worker has not submitted yet.
+    queue: VecDeque<Waiting>,
+    is_worker_in_flush: bool,
+    /// Owners of the FLUSH that is on its way, and of the next one: FLUSHes that come meanwhile become one
+    /// (block/blk-flush.c).
+    flushing: Vec<Owner>,
+    to_flush: Vec<Owner>,
+    /// Owners of requests that are done.
+    done: VecDeque<Owner>,
+}
+
+impl Drive {
+    pub(super) fn new(mount: Mount) -> Drive {
+        Drive {
+            size_bytes: mount.device.size_bytes(),
+            device: mount.device,
+            flush_stops_the_queue: mount.flush_stops_the_queue,
+            has_volatile_cache: mount.has_volatile_cache,
+            next_id: 0,
+            first_id: 0,
+            in_flight: VecDeque::new(),
+            queue: VecDeque::new(),
+            is_worker_in_flush: false,
+            flushing: Vec::new(),
+            to_flush: Vec::new(),
+            done: VecDeque::new(),
+        }
+    }
+
+    pub(super) fn counters(&self) -> Counters {
+        self.device.counters()
+    }
+
+    pub(super) fn send(&mut self, now: Instant, operation: Operation, access: Access, owner: Owner) {
+        if operation == Operation::Flush && !self.has_volatile_cache {
+            self.done.push_back(owner);
+            return;
+        }
+        if operation == Operation::Flush {
+            if self.flushing.is_empty() {
+                self.flushing.push(owner);
+                self.dispatch(now, Waiting { operation, access, owner: Owner::Nobody });
+            } else {
+                self.to_flush.push(owner);
+            }
+            return;
+        }
+        self.dispatch(now, Waiting { operation, access, owner });
+    }
+
+    fn dispatch(&mut self, now: Instant, waiting: Waiting) {
+        if self.is_worker_in_flush {
+            self.queue.push_back(waiting);
+        } else {
+            self.submit(now, &waiting);
+        }
+    }
+
+    fn submit(&mut self, now: Instant, waiting: &Waiting) {
+        let operation = waiting.operation;
+        self.is_worker_in_flush = operation == Operation::Flush && self.flush_stops_the_queue;
+        let Access { offset_bytes, size_bytes } = self.within(operation, waiting.access);
+        let id = RequestId(self.next_id);
+        self.next_id += 1;
+        self.in_flight.push_back(Some(InFlight { operation, owner: waiting.owner }));
+        self.device
+            .submit(now, Request { id, operation, offset_bytes, size_bytes, force_unit_access: false });
+    }
+
+    /// The place in whole sectors of this device. A place beyond its end is folded back: the recorded disk
+    /// was larger.
+    fn within(&self, operation: Operation, access: Access) -> Access {
+        if operation == Operation::Flush {
+            return Access { offset_bytes: 0, size_bytes: 0 };
+        }
+        let size_bytes =
+            access.size_bytes.next_multiple_of(SECTOR_BYTES).clamp(SECTOR_BYTES, self.size_bytes);
+        let last = self.size_bytes - size_bytes;
+        let offset =
+            if access.offset_bytes <= last { access.offset_bytes } else { access.offset_bytes % (last + 1) };
+        Access { offset_bytes: offset / SECTOR_BYTES * SECTOR_BYTES, size_bytes }
+    }
+
+    pub(super) fn next_at(&self) -> Option<Instant> {
+        if self.done.is_empty() { self.device.poll_at() } else { Some(Instant::ZERO) }
+    }
+
+    /// The owner of a request that is done at `now`.
+    pub(super) fn take(&mut self, now: Instant) -> Option<Owner> {
+        while self.done.is_empty() {
+            let completion = self.device.poll(now)?;
+            let index = usize::try_from(completion.id.0 - self.first_id).expect("a request in flight");
+            let InFlight { operation, owner } =
+                self.in_flight[index].take().expect("the device completed a request twice");
+            while let Some(None) = self.in_flight.front() {
+                self.in_flight.pop_front();
+                self.first_id += 1;
+            }
+            if operation == Operation::Flush {
+                self.flushed(now);
+            } else {
+                self.done.push_back(owner);
+            }
+        }
+        self.done.pop_front()
+    }
+
+    fn flushed(&mut self, now: Instant) {
+        self.done.extend(self.flushing.drain(..));
+        self.is_worker_in_flush = false;
+        while !self.is_worker_in_flush {
+            let Some(waiting) = self.queue.pop_front() else { break };
+            self.submit(now, &waiting);
+        }
+        if !self.to_flush.is_empty() {
+            std::mem::swap(&mut self.flushing, &mut self.to_flush);
+            let access = Access { offset_bytes: 0, size_bytes: 0 };
+            self.dispatch(now, Waiting { operation: Operation::Flush, access, owner: Owner::Nobody });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use spindle_model::MILLISECOND;
+
+    use super::super::steady::Steady;
+    use super::*;
+
+    const PAGE: Access = Access { offset_bytes: 1 << 24, size_bytes: 16 << 10 };
+
+    fn drive(flush_stops_the_queue: bool) -> Drive {
+        Drive::new(Mount {
+            device: Box::new(Steady::new(MILLISECOND, 4 * MILLISECOND)),
+            flush_stops_the_queue,
+            has_volatile_cache: true,
+        })
+    }
+
+    /// Owners in the order in which they are answered.
+    fn order(drive: &mut Drive) -> Vec<Owner> {
+        let mut owners = Vec::new();
+        while let Some(at) = drive.next_at() {
+            owners.extend(std::iter::from_fn(|| drive.take(at)));
+        }
+        owners
+    }
+
+    #[test]
+    fn flushes_that_come_during_one_share_the_next() {
+        let mut drive = drive(false);
+        let now = Instant(MILLISECOND);
+        for terminal in 0..4 {
+            drive.send(now, Operation::Flush, PAGE, Owner::Terminal(terminal));
+        }
+        assert_eq!(order(&mut drive), [0, 1, 2, 3].map(Owner::Terminal));
+        assert_eq!(drive.counters().flushes, 2);
+    }
+
+    #[test]
+    fn a_device_without_a_volatile_cache_gets_no_flush() {
+        let mut drive = Drive { has_volatile_cache: false, ..drive(true) };
+        drive.send(Instant(MILLISECOND), Operation::Flush, PAGE, Owner::Log);
+        assert_eq!(order(&mut drive), [Owner::Log]);
+        assert_eq!(drive.counters().flushes, 0);
+    }
+
+    #[test]
+    fn a_flush_of_a_loop_device_holds_a_read_back() {
+        let answered = |flush_stops_the_queue| {
+            let mut drive = drive(flush_stops_the_queue);
+            let now = Instant(MILLISECOND);
+            drive.send(now, Operation::Flush, PAGE, Owner::Log);
+            drive.send(now, Operation::Read, PAGE, Owner::Terminal(0));
+            order(&mut drive)
+        };
+        assert_eq!(answered(true), [Owner::Log, Owner::Terminal(0)]);
+        assert_eq!(answered(false), [Owner::Terminal(0), Owner::Log]);
+    }
+}

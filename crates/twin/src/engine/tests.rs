@@ -1,0 +1,122 @@
+//! The whole simulation on a device whose requests take a fixed time.
+
+use spindle_model::{MICROSECOND, MILLISECOND, SECOND};
+
+use super::steady::Steady;
+use super::*;
+use crate::facts::{
+    Arrivals, Commit, Drives, Facts, Kind, Locks, Mount, Places, Reading, Region, Stage, Stream, Window,
+};
+use crate::flushing::{Flushing, Writeback};
+
+const PAGE: u64 = 16 << 10;
+
+/// Ten terminals; a transaction reads four pages, uses a core for 500 us, and commits.
+fn facts() -> Facts {
+    let region = Region { offset_bytes: 1 << 26, size_bytes: 1 << 28 };
+    let stream = Stream::Uniform { region, size_bytes: PAGE };
+    let log = Region { offset_bytes: 0, size_bytes: 1 << 26 };
+    let kind = Kind {
+        name: "order".to_owned(),
+        weight: 1.0,
+        reads: 4.0,
+        cpu_ns: 500_000.0,
+        log_bytes: 5_000.0,
+        dirtied_pages: 0.0,
+        takes_lock: true,
+    };
+    Facts {
+        arrivals: Arrivals::Closed { terminals: 10 },
+        kinds: vec![kind],
+        core_count: 2,
+        background_cores: 0.0,
+        reading: Reading { mount: 0, ahead_requests: 0.0, ahead_pages: 64.0, page_bytes: PAGE },
+        commit: Commit {
+            is_waited_for: true,
+            stages: vec![Stage {
+                mount: 0,
+                region: log,
+                block_bytes: 512,
+                bytes_share: 1.0,
+                flushes: 1.0,
+                journal_bytes: 0,
+            }],
+        },
+        flushing: Flushing::Writeback(Writeback {
+            mount: 0,
+            page_bytes: PAGE,
+            depth: 32,
+            limit_pages: 1_000,
+            flushes_per_second: 0.0,
+        }),
+        locks: None,
+        places: Places { reads: stream.clone(), writes: stream },
+    }
+}
+
+fn run(facts: &Facts, request_ns: u64, flush_ns: u64) -> Outcome {
+    let device = Box::new(Steady::new(request_ns, flush_ns));
+    let drives =
+        Drives { mounts: vec![Mount { device, flush_stops_the_queue: false, has_volatile_cache: true }] };
+    simulate(facts, drives, Window { settle_ns: SECOND, measure_ns: 20 * SECOND, enough: u64::MAX, seed: 1 })
+}
+
+#[track_caller]
+fn assert_near(found: f64, wanted: f64) {
+    assert!((found / wanted - 1.0).abs() < 0.05, "{found} instead of {wanted}");
+}
+
+#[test]
+fn a_closed_loop_keeps_littles_law() {
+    let outcome = run(&facts(), MILLISECOND, 2 * MILLISECOND);
+    let mean_ns = outcome.kinds[0].latencies_ns.iter().sum::<u64>() as f64 / outcome.transactions() as f64;
+    assert_near(outcome.per_second() * mean_ns / 1e9, 10.0);
+}
+
+#[test]
+fn waits_add_up_to_the_terminals_time() {
+    let outcome = run(&facts(), MILLISECOND, 2 * MILLISECOND);
+    assert_near(outcome.waits.total_ns() as f64, 10.0 * 20e9);
+}
+
+#[test]
+fn fast_storage_leaves_the_cores_as_the_limit() {
+    let outcome = run(&facts(), MICROSECOND, MICROSECOND);
+    assert_near(outcome.per_second(), 2.0 / 500e-6);
+    assert!(outcome.cpu_busy > 0.95, "{}", outcome.cpu_busy);
+}
+
+#[test]
+fn commits_of_a_round_share_its_flush() {
+    let outcome = run(&facts(), MICROSECOND, 20 * MILLISECOND);
+    // Ten terminals, each of which is in every second round at least.
+    assert!(outcome.per_second() > 4.0 * outcome.mounts[0].flushes as f64 / 20.0);
+    assert_eq!(outcome.mounts[0].flushes, outcome.log_rounds);
+}
+
+#[test]
+fn one_row_lets_one_transaction_through_at_a_time() {
+    let facts = Facts { locks: Some(Locks { row_count: 1, taken_after: 0.0 }), ..facts() };
+    let outcome = run(&facts, MILLISECOND, MILLISECOND);
+    // Four reads, a write and a flush of a millisecond each, and the work after the row is taken.
+    assert_near(outcome.per_second(), 1.0 / 6.4e-3);
+    assert!(outcome.waits.lock_ns > outcome.waits.total_ns() / 2);
+}
+
+#[test]
+fn arrivals_above_the_capacity_pile_up() {
+    let of = |per_second| {
+        let arrivals = Arrivals::Open { per_second, connections: 10 };
+        run(&Facts { arrivals, ..facts() }, MILLISECOND, 2 * MILLISECOND)
+    };
+    let below = of(300.0);
+    assert_near(below.per_second(), 300.0);
+    assert_eq!(below.backlog, 0);
+    assert!(of(30_000.0).backlog > 1_000);
+}
+
+#[test]
+fn one_seed_gives_one_history() {
+    let once = || run(&facts(), MILLISECOND, 2 * MILLISECOND);
+    assert_eq!(once(), once());
+}

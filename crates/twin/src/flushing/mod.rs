@@ -1,0 +1,131 @@
+//! How changed pages reach the storage, by the rules of each server.
+//!
+//! One file per rule. A rule owns the list of dirty pages, and says what to write next; it knows no drive and
+//! no terminal.
+
+mod innodb;
+mod writeback;
+
+pub use innodb::{Doublewrite, Innodb};
+pub use writeback::Writeback;
+
+use crate::facts::{Access, Places};
+use innodb::Cleaner;
+use writeback::Writer;
+
+/// The rule of a server, with what it needs to know.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Flushing {
+    /// A page cleaner with a doublewrite buffer, adaptive to the age of the checkpoint.
+    Innodb(Innodb),
+    /// The kernel's page cache takes the pages and writes them in the background.
+    Writeback(Writeback),
+}
+
+impl Flushing {
+    /// The mounts that are written.
+    pub(crate) fn mounts(&self) -> Vec<usize> {
+        match self {
+            Flushing::Innodb(innodb) => vec![innodb.mount, innodb.doublewrite.mount],
+            Flushing::Writeback(writeback) => vec![writeback.mount],
+        }
+    }
+}
+
+/// Requests that are under way together. The next ones follow when all are done.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Phase {
+    Write { mount: usize, accesses: Vec<Access> },
+    Flush { mount: usize },
+}
+
+/// Draws that a rule needs: a number with a mean, and any number at all.
+pub(crate) trait Chance {
+    /// A whole number with this mean.
+    fn rounded(&mut self, mean: f64) -> u64;
+    fn any(&mut self) -> u64;
+}
+
+/// A rule at work.
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "one of them in a simulation")]
+pub(crate) enum Flusher {
+    Innodb(Cleaner),
+    Writeback(Writer),
+}
+
+impl Flusher {
+    pub(crate) fn new(flushing: &Flushing) -> Flusher {
+        match flushing {
+            Flushing::Innodb(innodb) => Flusher::Innodb(Cleaner::new(innodb.clone())),
+            Flushing::Writeback(writeback) => Flusher::Writeback(Writer::new(*writeback)),
+        }
+    }
+
+    /// A transaction made that many clean pages dirty. `log_end` is the end of the log, in bytes.
+    pub(crate) fn changed(&mut self, log_end: f64, pages: u64) {
+        match self {
+            Flusher::Innodb(cleaner) => cleaner.changed(log_end, pages),
+            Flusher::Writeback(writer) => writer.changed(pages),
+        }
+    }
+
+    /// A read takes a clean page. `false` if it has to wait until dirty ones are written.
+    pub(crate) fn takes_page(&mut self) -> bool {
+        match self {
+            Flusher::Innodb(cleaner) => cleaner.takes_page(),
+            Flusher::Writeback(_) => true,
+        }
+    }
+
+    /// Whether a transaction that writes has to wait before it begins.
+    pub(crate) fn is_full(&self, log_end: f64) -> bool {
+        match self {
+            Flusher::Innodb(cleaner) => cleaner.is_full(log_end),
+            Flusher::Writeback(writer) => writer.is_full(),
+        }
+    }
+
+    /// Once a second.
+    pub(crate) fn tick(&mut self, log_end: f64) {
+        match self {
+            Flusher::Innodb(cleaner) => cleaner.tick(log_end),
+            Flusher::Writeback(writer) => writer.tick(),
+        }
+    }
+
+    /// What to do next, while nothing is under way. `None` until more is to be written.
+    pub(crate) fn next(&mut self, log_end: f64, places: &Places, chance: &mut dyn Chance) -> Option<Phase> {
+        match self {
+            Flusher::Innodb(cleaner) => cleaner.next(log_end, places, chance),
+            Flusher::Writeback(writer) => writer.next(places, chance),
+        }
+    }
+
+    /// Age of the checkpoint in bytes of the log, and the number of dirty pages.
+    pub(crate) fn age_and_dirty(&self, log_end: f64) -> (f64, u64) {
+        match self {
+            Flusher::Innodb(cleaner) => (cleaner.age(log_end), cleaner.dirty_count()),
+            Flusher::Writeback(writer) => (0.0, writer.owed()),
+        }
+    }
+}
+
+/// Places of page writes that together have about that many pages.
+fn page_writes(
+    places: &Places,
+    first: &mut u64,
+    pages: u64,
+    page_bytes: u64,
+    chance: &mut dyn Chance,
+) -> Vec<Access> {
+    let mut left = pages * page_bytes;
+    let mut accesses = Vec::new();
+    while left > 0 {
+        let access = places.writes.place(*first, chance.any());
+        *first += 1;
+        left = left.saturating_sub(access.size_bytes.max(1));
+        accesses.push(access);
+    }
+    accesses
+}

@@ -1,0 +1,67 @@
+//! A server that writes through the kernel's page cache, as PostgreSQL does: checkpoints and backends hand pages
+//! to the kernel, which writes them in the background (mm/page-writeback.c).
+//!
+//! # Divergence
+//! What reaches the disk for each transaction is taken from the measured cell, and so are the full-page images
+//! in the log: a checkpoint that falls into one window and not into another is not foreseen.
+
+use super::{Chance, Phase, page_writes};
+use crate::facts::Places;
+
+/// What a measured cell tells of the writing.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Writeback {
+    /// The mount of the data.
+    pub mount: usize,
+    pub page_bytes: u64,
+    /// Requests under way together.
+    pub depth: u64,
+    /// Dirty pages from which on the writers wait (`balance_dirty_pages`).
+    pub limit_pages: u64,
+    /// FLUSHes a second besides those of commits.
+    pub flushes_per_second: f64,
+}
+
+#[derive(Debug)]
+pub(crate) struct Writer {
+    facts: Writeback,
+    owed: u64,
+    flushes: f64,
+    write_number: u64,
+}
+
+impl Writer {
+    pub(super) fn new(facts: Writeback) -> Writer {
+        Writer { facts, owed: 0, flushes: 0.0, write_number: 0 }
+    }
+
+    pub(super) fn owed(&self) -> u64 {
+        self.owed
+    }
+
+    pub(super) fn changed(&mut self, pages: u64) {
+        self.owed += pages;
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.owed > self.facts.limit_pages
+    }
+
+    pub(super) fn tick(&mut self) {
+        self.flushes += self.facts.flushes_per_second;
+    }
+
+    pub(super) fn next(&mut self, places: &Places, chance: &mut dyn Chance) -> Option<Phase> {
+        if self.flushes >= 1.0 {
+            self.flushes -= 1.0;
+            return Some(Phase::Flush { mount: self.facts.mount });
+        }
+        let pages = self.owed.min(self.facts.depth);
+        if pages == 0 {
+            return None;
+        }
+        self.owed -= pages;
+        let accesses = page_writes(places, &mut self.write_number, pages, self.facts.page_bytes, chance);
+        Some(Phase::Write { mount: self.facts.mount, accesses })
+    }
+}

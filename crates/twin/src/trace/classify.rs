@@ -1,0 +1,221 @@
+//! The writes of a block trace by their purpose. A trace has no file names, but purposes have shapes:
+//!
+//! * A log continues where it ended, after a FLUSH. Its last block may be written again.
+//! * A doublewrite buffer is written at the same place again and again, many pages at once.
+//! * What is left are pages of the data.
+
+use std::collections::BTreeMap;
+
+use spindle_model::{Operation, Traced};
+
+use crate::facts::{Access, Region};
+
+/// The requests of one disk by purpose.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Classified {
+    pub reads: Vec<Access>,
+    pub page_writes: Vec<Access>,
+    /// The log with the most writes.
+    pub log: Option<Region>,
+    pub log_writes: u64,
+    pub log_write_bytes: u64,
+    pub doublewrite: Option<Region>,
+    pub doublewrites: u64,
+    /// Sequential writes of other logs: a file system's journal, a binary log.
+    pub journal_writes: u64,
+    pub flushes: u64,
+}
+
+/// A write that others may continue.
+#[derive(Debug)]
+struct Chain {
+    begin: u64,
+    last_offset: u64,
+    end: u64,
+    flushes_before: u64,
+    writes: Vec<usize>,
+}
+
+/// Chains that are looked at for each write.
+const OPEN_CHAINS: usize = 32;
+/// A log has at least that many writes one after the other.
+const LOG_WRITES_LEAST: usize = 8;
+/// Writes to one place that make a doublewrite buffer, and the least size of each.
+const DOUBLEWRITES_LEAST: u64 = 3;
+const DOUBLEWRITE_BYTES_LEAST: u64 = 128 << 10;
+
+pub fn classify(requests: &[Traced]) -> Classified {
+    let mut found = Classified::default();
+    let of = |operation| requests.iter().filter(move |request| request.operation == operation);
+    found.reads = of(Operation::Read).map(access).collect();
+    found.flushes = of(Operation::Flush).count() as u64;
+    let logs = logs(requests);
+    let mut purposes: Vec<Purpose> = vec![Purpose::Page; requests.len()];
+    for (number, log) in logs.iter().enumerate() {
+        let purpose = if number == 0 { Purpose::Log } else { Purpose::Journal };
+        log.writes.iter().for_each(|index| purposes[*index] = purpose);
+    }
+    mark_doublewrites(requests, &mut purposes);
+    for (request, purpose) in requests.iter().zip(&purposes) {
+        if request.operation != Operation::Write {
+            continue;
+        }
+        match purpose {
+            Purpose::Page => found.page_writes.push(access(request)),
+            Purpose::Journal => found.journal_writes += 1,
+            Purpose::Log => {
+                found.log_writes += 1;
+                found.log_write_bytes += request.size_bytes;
+                found.log = Some(spanned(found.log, access(request)));
+            }
+            Purpose::Doublewrite => {
+                found.doublewrites += 1;
+                found.doublewrite = Some(spanned(found.doublewrite, access(request)));
+            }
+        }
+    }
+    found
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    Page,
+    Log,
+    Journal,
+    Doublewrite,
+}
+
+fn access(request: &Traced) -> Access {
+    Access { offset_bytes: request.offset_bytes, size_bytes: request.size_bytes }
+}
+
+fn spanned(region: Option<Region>, access: Access) -> Region {
+    let Access { offset_bytes, size_bytes } = access;
+    let Some(region) = region else { return Region { offset_bytes, size_bytes } };
+    let begin = region.offset_bytes.min(offset_bytes);
+    let end = (region.offset_bytes + region.size_bytes).max(offset_bytes + size_bytes);
+    Region { offset_bytes: begin, size_bytes: end - begin }
+}
+
+/// Chains that are long enough for a log, joined where one ends near the begin of another; that with the most
+/// writes first.
+fn logs(requests: &[Traced]) -> Vec<Chain> {
+    let mut open: Vec<Chain> = Vec::new();
+    let mut ended: Vec<Chain> = Vec::new();
+    let mut flushes = 0;
+    for (index, request) in requests.iter().enumerate() {
+        match request.operation {
+            Operation::Flush => flushes += 1,
+            Operation::Write => {
+                let Access { offset_bytes: offset, size_bytes } = access(request);
+                let end = offset + size_bytes;
+                let continued = open.iter().position(|chain| {
+                    (chain.last_offset..=chain.end).contains(&offset)
+                        && end >= chain.end
+                        && flushes > chain.flushes_before
+                });
+                let mut chain = match continued {
+                    Some(position) => open.remove(position),
+                    None => {
+                        Chain { begin: offset, last_offset: 0, end: 0, flushes_before: 0, writes: vec![] }
+                    }
+                };
+                chain.last_offset = offset;
+                chain.end = end;
+                chain.flushes_before = flushes;
+                chain.writes.push(index);
+                open.push(chain);
+                if open.len() > OPEN_CHAINS {
+                    ended.push(open.remove(0));
+                }
+            }
+            _ => {}
+        }
+    }
+    ended.append(&mut open);
+    ended.retain(|chain| chain.writes.len() >= LOG_WRITES_LEAST);
+    joined(ended)
+}
+
+/// Chains of one log: it was interrupted where it was idle for long, or where its file began again.
+fn joined(mut chains: Vec<Chain>) -> Vec<Chain> {
+    const NEAR: u64 = 1 << 20;
+    chains.sort_by_key(|chain| chain.begin);
+    let mut logs: Vec<Chain> = Vec::new();
+    for mut chain in chains {
+        match logs.last_mut() {
+            Some(log) if chain.begin <= log.end + NEAR => {
+                log.end = log.end.max(chain.end);
+                log.writes.append(&mut chain.writes);
+            }
+            _ => logs.push(chain),
+        }
+    }
+    logs.sort_by_key(|log| std::cmp::Reverse(log.writes.len()));
+    logs
+}
+
+fn mark_doublewrites(requests: &[Traced], purposes: &mut [Purpose]) {
+    let is_large = |request: &Traced| {
+        request.operation == Operation::Write && request.size_bytes >= DOUBLEWRITE_BYTES_LEAST
+    };
+    let mut times: BTreeMap<u64, u64> = BTreeMap::new();
+    for request in requests.iter().filter(|request| is_large(request)) {
+        *times.entry(request.offset_bytes).or_default() += 1;
+    }
+    for (request, purpose) in requests.iter().zip(purposes) {
+        let repeated = times.get(&request.offset_bytes).is_some_and(|count| *count >= DOUBLEWRITES_LEAST);
+        if *purpose == Purpose::Page && is_large(request) && repeated {
+            *purpose = Purpose::Doublewrite;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use spindle_model::Instant;
+
+    use super::*;
+
+    fn request(operation: Operation, offset_bytes: u64, size_bytes: u64) -> Traced {
+        Traced { at: Instant::ZERO, operation, offset_bytes, size_bytes, force_unit_access: false }
+    }
+
+    /// Twenty commits, with page writes and a batch of the doublewrite buffer between them.
+    fn requests() -> Vec<Traced> {
+        let mut requests = Vec::new();
+        for commit in 0..20 {
+            requests.push(request(Operation::Read, (7 + commit * 13) << 20, 16 << 10));
+            requests.push(request(Operation::Write, (1 << 30) + commit * 1_024, 1_536));
+            requests.push(request(Operation::Flush, 0, 0));
+            if commit % 5 == 0 {
+                requests.push(request(Operation::Write, 2 << 30, 1 << 20));
+                requests.push(request(Operation::Flush, 0, 0));
+                // Neighbours: one after the other, without a FLUSH between them.
+                for page in 0..10 {
+                    requests.push(request(
+                        Operation::Write,
+                        (100 << 20) + (commit * 10 + page) * 16_384,
+                        16_384,
+                    ));
+                }
+                requests.push(request(Operation::Flush, 0, 0));
+            }
+        }
+        requests
+    }
+
+    #[test]
+    fn writes_are_told_apart_by_their_shapes() {
+        let found = classify(&requests());
+        assert_eq!([found.reads.len(), found.page_writes.len()], [20, 40]);
+        assert_eq!([found.log_writes, found.doublewrites, found.flushes], [20, 4, 28]);
+        assert_eq!(found.log.map(|region| region.offset_bytes), Some(1 << 30));
+        assert_eq!(found.doublewrite, Some(Region { offset_bytes: 2 << 30, size_bytes: 1 << 20 }));
+    }
+
+    #[test]
+    fn an_empty_trace_has_nothing() {
+        assert_eq!(classify(&[]), Classified::default());
+    }
+}
