@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot set itself up should panic")]
 
 mod adapter;
+mod advise;
 mod bad_input;
 mod bottleneck_cells;
 mod bottlenecks;

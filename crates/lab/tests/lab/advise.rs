@@ -1,0 +1,87 @@
+//! `spindle advise` on the records of this repository.
+
+use std::path::Path;
+
+use crate::cli::run_in;
+
+/// The root of the repository.
+fn root() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+}
+
+fn advise(line: &str) -> String {
+    run_in(root(), &["advise"].into_iter().chain(line.split_whitespace()).collect::<Vec<_>>())
+}
+
+fn json(line: &str) -> serde_json::Value {
+    let told = advise(line);
+    let begin = told.find('{').unwrap_or_else(|| panic!("{told}"));
+    let end = told.rfind('}').unwrap() + 1;
+    serde_json::from_str(&told[begin..end]).unwrap_or_else(|error| panic!("{error}: {told}"))
+}
+
+#[test]
+fn the_twin_predicts_the_cells_of_the_quickstart() {
+    let found = json("records/quickstart --validate --json");
+    let comparisons = found["comparisons"].as_array().unwrap();
+    assert_eq!(comparisons.len(), 9, "three storages from each of three");
+    for one in comparisons {
+        let error = one["predicted"].as_f64().unwrap() / one["measured"].as_f64().unwrap() - 1.0;
+        let most = if one["from"] == one["of"] { 0.15 } else { 0.35 };
+        assert!(error.abs() <= most, "{one}");
+    }
+    assert_eq!(found["errors"]["in_order"], 1.0);
+}
+
+#[test]
+fn a_need_ranks_those_that_meet_it_by_price() {
+    let need = "1500 new orders a minute";
+    let arguments =
+        ["advise", "records/quickstart", "--cell", "hdd", "--on", "hdd-7200,x25m-80,870evo", "--need", need];
+    let told = run_in(root(), &arguments);
+    assert!(told.contains("The cheapest storage for 1500 new orders a minute is "), "{told}");
+    let rank = |name: &str| told.lines().position(|line| line.contains(&format!("  {name} "))).unwrap();
+    assert!(rank("870evo") < rank("hdd-7200") && rank("x25m-80") < rank("hdd-7200"), "{told}");
+}
+
+#[test]
+fn a_need_that_nothing_meets_names_the_nearest() {
+    let need = "900000 new orders a minute";
+    let arguments =
+        ["advise", "records/quickstart", "--cell", "hdd", "--on", "hdd-7200,x25m-80", "--need", need];
+    let told = run_in(root(), &arguments);
+    assert!(told.contains("No storage meets 900000 new orders a minute. The nearest is x25m-80: "), "{told}");
+}
+
+/// Bad input gives exit code 2 and one sentence.
+#[track_caller]
+fn check_refused(arguments: &[&str], expect: &str) {
+    let told = run_in(root(), &[&["advise"], arguments].concat());
+    let sentence = told.strip_prefix("exit code 2\n--- stderr\n").unwrap_or_else(|| panic!("{told}"));
+    assert!(sentence.contains(expect), "{told}");
+    assert_eq!(sentence.trim().lines().count(), 1, "{told}");
+}
+
+#[test]
+fn what_cannot_be_predicted_is_refused_with_one_sentence() {
+    let quickstart = "records/quickstart";
+    check_refused(&["nowhere"], "nowhere: does not exist");
+    check_refused(&[quickstart, "--cell", "hd"], "--cell: the record has no cell `hd`; did you mean `hdd`?");
+    check_refused(&[quickstart, "--on", "hdd-720"], "`hdd-720`; did you mean `hdd-7200`?");
+    check_refused(&[quickstart, "--need", "fast"], "--need: `fast` is no rate");
+    check_refused(
+        &[quickstart, "--buffer-pool", "1G"],
+        "--buffer-pool: another buffer pool needs a block trace",
+    );
+    check_refused(
+        &[quickstart, "--today", "hdd-7200"],
+        "--today: is for the record of a server in production",
+    );
+    check_refused(&["records/zfs-log-and-cache"], "its storage is a ZFS pool, of which there is no model");
+    check_refused(
+        &["records/replication", "--cell", "ssd/async-ssd"],
+        "it has replicas, of which there is no model",
+    );
+    let fixed_work = "studies/thesis-2012-ssd-mysql/1-sql-bench";
+    check_refused(&[fixed_work], "a prediction needs the counters of InnoDB");
+}
