@@ -14,6 +14,7 @@ pub(super) enum Step {
 
 #[derive(Debug)]
 pub(super) struct Log {
+    is_grouped: bool,
     stages: Vec<Stage>,
     /// Bytes written to each stage since the begin.
     written: Vec<f64>,
@@ -36,6 +37,7 @@ struct Round {
 impl Log {
     pub(super) fn new(commit: &Commit) -> Log {
         Log {
+            is_grouped: commit.is_grouped,
             written: vec![0.0; commit.stages.len()],
             stages: commit.stages.clone(),
             end: 0.0,
@@ -59,10 +61,12 @@ impl Log {
         !self.waiting.is_empty()
     }
 
-    /// Begins a round for all changes until now. `flushes` draws the number of flushes of a stage.
+    /// Begins a round for all changes until now, or for those of the first that waits. `flushes` draws the number of flushes of a stage.
     pub(super) fn begin(&mut self, mut flushes: impl FnMut(f64) -> u64) {
         self.round_count += 1;
-        let bytes = self.end - self.durable;
+        let alone = self.waiting.front().map(|(end, _)| *end).filter(|_| !self.is_grouped);
+        let end = alone.unwrap_or(self.end);
+        let bytes = end - self.durable;
         let mut steps = Vec::new();
         for (stage, written) in self.stages.iter().zip(&mut self.written) {
             let begin = *written;
@@ -81,7 +85,7 @@ impl Log {
             }
         }
         steps.reverse();
-        self.round = Some(Round { end: self.end, steps });
+        self.round = Some(Round { end, steps });
     }
 
     /// The next step of the round; `None` when it is over.
@@ -119,16 +123,16 @@ fn part(region: Region, begin: f64, end: f64, block_bytes: u64) -> Access {
 mod tests {
     use super::*;
 
-    fn log() -> Log {
+    fn log(is_grouped: bool) -> Log {
         let region = Region { offset_bytes: 1 << 20, size_bytes: 1 << 20 };
         let stage =
             Stage { mount: 0, region, block_bytes: 512, bytes_share: 1.0, flushes: 1.0, journal_bytes: 0 };
-        Log::new(&Commit { is_waited_for: true, stages: vec![stage] })
+        Log::new(&Commit { is_waited_for: true, is_grouped, stages: vec![stage] })
     }
 
     #[test]
     fn those_that_come_during_a_round_share_the_next() {
-        let mut log = log();
+        let mut log = log(true);
         log.end = 700.0;
         log.wait(1);
         log.begin(|mean| mean as u64);
@@ -143,6 +147,20 @@ mod tests {
         log.begin(|mean| mean as u64);
         while log.next().is_some() {}
         assert_eq!([log.answered(), log.answered(), log.answered()], [Some(2), Some(3), None]);
+    }
+
+    #[test]
+    fn commits_that_are_not_grouped_go_one_by_one() {
+        let mut log = log(false);
+        for terminal in [1, 2] {
+            log.end += 100.0;
+            log.wait(terminal);
+        }
+        for terminal in [1, 2] {
+            log.begin(|mean| mean as u64);
+            while log.next().is_some() {}
+            assert_eq!([log.answered(), log.answered()], [Some(terminal), None]);
+        }
     }
 
     #[test]

@@ -33,6 +33,7 @@ fn facts() -> Facts {
         reading: Reading { mount: 0, ahead_requests: 0.0, ahead_pages: 64.0, page_bytes: PAGE },
         commit: Commit {
             is_waited_for: true,
+            is_grouped: true,
             stages: vec![Stage {
                 mount: 0,
                 region: log,

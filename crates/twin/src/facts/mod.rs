@@ -70,6 +70,8 @@ pub struct Reading {
 pub struct Commit {
     /// Whether the client waits for it. Otherwise the log is written and flushed once a second.
     pub is_waited_for: bool,
+    /// Whether those that wait share a round of the logs. Otherwise each has its own.
+    pub is_grouped: bool,
     /// Written one after the other for a group of commits: the redo log, then a binary log.
     pub stages: Vec<Stage>,
 }

@@ -18,8 +18,12 @@ pub(super) fn commit(source: &Source<'_>, places: &MountPlaces) -> Commit {
     let logs = logs.unwrap_or_else(|| vec![FileClass::Redo]);
     let waits = !logs.is_empty();
     let classes = if waits { logs } else { vec![FileClass::Redo] };
+    let is_grouped = source.paging.groups_commits;
+    // Without groups the redo log is flushed to prepare a commit, and again to end it.
+    let again = (!is_grouped && classes.len() > 1).then(|| classes[0]);
     let stages = classes
         .iter()
+        .chain(&again)
         .map(|class| Stage {
             mount: source.mount_of(*class),
             region: places.log_of(source.mount_of(*class)),
@@ -29,7 +33,7 @@ pub(super) fn commit(source: &Source<'_>, places: &MountPlaces) -> Commit {
             journal_bytes: 0,
         })
         .collect();
-    Commit { is_waited_for: waits, stages }
+    Commit { is_waited_for: waits, is_grouped, stages }
 }
 
 /// The unit of the log: a sector of InnoDB's, a page of PostgreSQL's.

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::files::redo_bytes;
+use super::files::{LOG_BIN, is_off, redo_bytes};
 use super::release::{Flavour, Release};
 use super::settings::size_bytes;
 use crate::server::settings::{Settings, setting};
@@ -38,8 +38,25 @@ pub(super) fn paging(moved: &BTreeMap<String, f64>, settings: &Settings, version
         log_writes: count(&["Innodb_log_writes"]),
         data_syncs: (or_zero(&["Innodb_data_fsyncs"]) - log_syncs).max(0.0),
         doublewrite_batches: or_zero(&["Innodb_dblwr_writes"]),
+        groups_commits: groups_commits(settings, version),
         rules: Rules::Innodb(rules(settings, &defaults(version))),
     })
+}
+
+fn release(version: &str) -> Option<Release> {
+    let number = version.trim_start_matches(|letter: char| !letter.is_ascii_digit());
+    Release::parse(&format!("Ver {number}"))
+}
+
+/// Up to MySQL 5.5 and MariaDB 5.2 a binary log keeps commits from sharing a flush (`prepare_commit_mutex` in
+/// ha_innodb.cc; MySQL bug 13669).
+fn groups_commits(settings: &Settings, version: &str) -> bool {
+    let has_binlog = setting(settings, LOG_BIN).is_some_and(|value| !is_off(value));
+    let is_old = release(version).is_some_and(|release| match release.flavour {
+        Flavour::MariaDb => release.version < (5, 3, 0),
+        Flavour::MySql | Flavour::Percona => release.version < (5, 6, 0),
+    });
+    !(has_binlog && is_old)
 }
 
 /// Defaults that differ between servers.
@@ -61,8 +78,7 @@ fn defaults(version: &str) -> Defaults {
         max_dirty_low_water_percent: 0.0,
         scan_depth: 1_536,
     };
-    let number = version.trim_start_matches(|letter: char| !letter.is_ascii_digit());
-    match Release::parse(&format!("Ver {number}")) {
+    match release(version) {
         Some(release) if release.flavour != Flavour::MariaDb => Defaults {
             // 8.4 assumes flash.
             io_capacity: if release.version >= (8, 4, 0) { 10_000 } else { 200 },
@@ -79,7 +95,7 @@ fn defaults(version: &str) -> Defaults {
 fn rules(settings: &Settings, defaults: &Defaults) -> InnodbRules {
     let number = |name: &str| setting(settings, name).and_then(|value| value.parse::<f64>().ok());
     let count = |name: &str| number(name).map(|value| value as u64);
-    let is_on = |name: &str| setting(settings, name).is_none_or(|value| !super::files::is_off(value));
+    let is_on = |name: &str| setting(settings, name).is_none_or(|value| !is_off(value));
     let io_capacity = count("innodb_io_capacity").unwrap_or(defaults.io_capacity);
     let io_capacity_max = (2 * io_capacity).max(defaults.io_capacity_max_least);
     InnodbRules {
@@ -128,6 +144,18 @@ mod tests {
         let rules = rules_of("10.11.19-MariaDB", &given);
         assert_eq!((rules.io_capacity, rules.io_capacity_max), (1_500, 3_000));
         assert_eq!((rules.log_bytes >> 20, rules.has_doublewrite), (32, false));
+    }
+
+    #[test]
+    fn an_old_server_with_a_binary_log_commits_one_by_one() {
+        let check = |version: &str, log_bin: &str, expect: bool| {
+            let settings = Settings::from([("log_bin".to_owned(), log_bin.to_owned())]);
+            assert_eq!(groups_commits(&settings, version), expect, "{version}, {log_bin}");
+        };
+        check("MySQL 5.5.9", "ON", false);
+        check("MySQL 5.5.9", "OFF", true);
+        check("MySQL 5.6.24", "ON", true);
+        check("10.11.19-MariaDB", "ON", true);
     }
 
     #[test]

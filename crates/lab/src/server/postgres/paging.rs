@@ -29,6 +29,7 @@ pub(super) fn paging(moved: &BTreeMap<String, f64>, settings: &Settings) -> Opti
         log_writes: count(&["pg_stat_wal.wal_write", "pg_stat_io.wal.writes"]),
         data_syncs: 0.0,
         doublewrite_batches: 0.0,
+        groups_commits: true,
         rules: Rules::PageCache,
     })
 }

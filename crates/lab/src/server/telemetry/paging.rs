@@ -23,6 +23,8 @@ pub struct Paging {
     pub data_syncs: f64,
     /// Batches of the doublewrite buffer.
     pub doublewrite_batches: f64,
+    /// Whether commits that come together share a write and a flush of the logs.
+    pub groups_commits: bool,
     pub rules: Rules,
 }
 
