@@ -42,6 +42,8 @@ pub struct Question<'a> {
     pub prices: &'a Prices,
     /// What the trace tells of other buffer pools; without a trace the answer has no row of memory.
     pub memory: Option<&'a Memory>,
+    /// Why this cell was taken.
+    pub why_this_cell: &'a str,
     pub years: u64,
     pub seed: u64,
 }
@@ -114,7 +116,7 @@ pub fn answer(
     source: &Source<'_>,
     facts: &Facts,
     today: Option<&Storage>,
-    candidates: &[Storage],
+    (candidates, left_out): (&[Storage], Vec<String>),
     question: &Question<'_>,
 ) -> Answer {
     let metric = &source.measurement.metric;
@@ -124,14 +126,14 @@ pub fn answer(
     let offered = Offered {
         of_transaction,
         todays: today.map_or(metric.value, |today| at_full_load(today) * of_transaction),
+        needed_per_s: question.need.map(|need| need.in_units_of(&metric.name) / of_transaction),
         data_bytes: source.data_bytes,
         metric: &metric.name,
     };
-    let needed = question.need.map(|need| need.in_units_of(&metric.name) / of_transaction);
     let mut rows: Vec<Row> = candidates
         .iter()
         .map(|storage| {
-            let prediction = predict_both(facts, storage, needed, SECONDS, question.seed);
+            let prediction = predict_both(facts, storage, offered.needed_per_s, SECONDS, question.seed);
             Row::of(storage, &prediction, &offered, question)
         })
         .collect();
@@ -144,7 +146,7 @@ pub fn answer(
     rows.sort_by(|a, b| a.compare(b));
     Answer {
         cell: source.cell.name.clone(),
-        why_this_cell: String::new(),
+        why_this_cell: question.why_this_cell.to_owned(),
         metric: metric.name.clone(),
         need: question.need.map(|need| need.text.clone()),
         years: question.years,
@@ -153,7 +155,7 @@ pub fn answer(
             measured: metric.value,
         }),
         rows,
-        left_out: Vec::new(),
+        left_out,
     }
 }
 
@@ -165,12 +167,10 @@ fn with_memory(
     offered: &Offered<'_>,
     question: &Question<'_>,
 ) -> Vec<Row> {
-    let of_transaction = offered.of_transaction;
-    let needed = question.need.map(|need| need.in_units_of(offered.metric) / of_transaction);
     let larger = POOLS.iter().map(|times| {
         let pool_bytes = times * memory.pool_bytes();
         let facts = memory.with_pool(facts, pool_bytes);
-        let prediction = predict_both(&facts, today, needed, SECONDS, question.seed);
+        let prediction = predict_both(&facts, today, offered.needed_per_s, SECONDS, question.seed);
         let storage = Storage {
             name: format!("{} + memory x {times}", today.name),
             label: format!("{} with {times} times the buffer pool", today.label),

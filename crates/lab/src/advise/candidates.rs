@@ -5,7 +5,7 @@ use std::path::Path;
 use spindle_base::Mistake;
 use toml::{Table, Value};
 
-use super::prediction::Storage;
+use super::prediction::{Storage, has_model};
 use crate::stack::{StackFile, StackSpec, built_in_names};
 
 /// `--on all`, `--on hdd-7200,pm9a3`, `--on my.toml`.
@@ -24,7 +24,8 @@ pub fn candidates(on: &str, size_bytes: u64) -> Result<(Vec<Storage>, Vec<String
     let mut left_out = Vec::new();
     for (stack, mut tables) in stacks(on)? {
         let name = stack.head().name.clone();
-        match stack.with_size(size_bytes) {
+        let sized = has_model(&stack).and_then(|()| stack.with_size(size_bytes));
+        match sized {
             Ok(stack) => {
                 if let Some(Value::Table(table)) = tables.get_mut(&name) {
                     table.insert("size".to_owned(), format!("{} B", stack.size_bytes()).into());
@@ -74,6 +75,18 @@ mod tests {
         let names: Vec<&str> = storages.iter().map(|storage| storage.name.as_str()).collect();
         assert!(names.contains(&"hdd-7200") && names.contains(&"raid10-4x15k") && !names.contains(&"null"));
         assert!(storages.len() >= 40, "{} storages, left out: {left_out:?}", storages.len());
+    }
+
+    #[test]
+    fn a_stack_without_a_model_is_left_out() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("mine.toml");
+        let pool = "[stacks.pool]\nprofile = \"hdd-7200\"\nfile_system = \"zfs\"\n";
+        std::fs::write(&file, format!("{pool}[stacks.disk]\nprofile = \"hdd-7200\"\n")).unwrap();
+        let (storages, left_out) = candidates(file.to_str().unwrap(), 2 << 30).unwrap();
+        assert_eq!(storages.iter().map(|storage| storage.name.as_str()).collect::<Vec<_>>(), ["disk"]);
+        assert_eq!(left_out.len(), 1);
+        assert!(left_out[0].starts_with("pool: `pool` is a real disk or a ZFS pool"), "{left_out:?}");
     }
 
     #[test]

@@ -23,16 +23,9 @@ const ENOUGH: u64 = 20_000;
 
 impl Storage {
     /// # Errors
-    /// It is a real disk or a ZFS pool, of which there is no model.
+    /// A part of it has no model.
     pub fn check(&self) -> Result<(), Mistake> {
-        let has_no_model = |stack: &StackSpec| stack.real().is_some() || stack.pool().is_some();
-        match self.stacks.iter().find(|stack| has_no_model(stack)) {
-            Some(stack) => Err(Mistake::new(format!(
-                "`{}` is a real disk or a ZFS pool, of which there is no model",
-                stack.head().name
-            ))),
-            None => Ok(()),
-        }
+        self.stacks.iter().try_for_each(has_model)
     }
 
     fn drives(&self, seed: u64) -> Drives {
@@ -43,6 +36,18 @@ impl Storage {
         };
         Drives { mounts: self.stacks.iter().map(mount).collect() }
     }
+}
+
+/// # Errors
+/// It is a real disk or a ZFS pool, of which there is no model.
+pub(super) fn has_model(stack: &StackSpec) -> Result<(), Mistake> {
+    if stack.real().is_some() || stack.pool().is_some() {
+        let name = &stack.head().name;
+        return Err(Mistake::new(format!(
+            "`{name}` is a real disk or a ZFS pool, of which there is no model"
+        )));
+    }
+    Ok(())
 }
 
 /// The database of `facts` on a storage, for that many seconds of model time at most.

@@ -53,6 +53,8 @@ pub(super) struct Offered<'a> {
     pub(super) of_transaction: f64,
     /// The metric as predicted for the measured storage.
     pub(super) todays: f64,
+    /// Transactions a second that are needed.
+    pub(super) needed_per_s: Option<f64>,
     pub(super) data_bytes: Option<u64>,
     pub(super) metric: &'a str,
 }

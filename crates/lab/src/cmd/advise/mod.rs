@@ -8,7 +8,7 @@ use std::time::Instant;
 use anyhow::Result;
 use clap::Args;
 
-use crate::advise::answer::{self, Answer, Question};
+use crate::advise::answer::{self, Question};
 use crate::advise::candidates::{ALL, candidates};
 use crate::advise::facts::facts;
 use crate::advise::format::Format;
@@ -90,13 +90,18 @@ pub fn run(arguments: &AdviseArguments) -> Result<()> {
 
 fn advise(arguments: &AdviseArguments, records: &Records, directory: &Path) -> Result<()> {
     let is_production = records.header.source.is_some();
-    let scenario = if is_production { None } else { Some(scenario_of(records)?) };
+    let scenario = (!is_production).then(|| scenario_of(records)).transpose()?;
     let (cell, why) = chosen(records, arguments.cell.as_deref())?;
     let source = Source::of_cell(records, scenario.as_ref(), cell, directory)?;
     let need = need(arguments, &source)?;
     let today = today(arguments, scenario.as_ref(), cell)?;
     let size_bytes = today.as_ref().map_or(cell.data().size_bytes, |today| today.stacks[0].size_bytes());
     let (storages, left_out) = candidates(&arguments.on, size_bytes)?;
+    let prices = match &arguments.prices {
+        Some(path) => Prices::read(path, &[])?,
+        None => Prices::built_in(),
+    };
+    let load = load(arguments, records, cell)?;
     let facts = facts(&source)?;
     let facts = match &today {
         Some(today) => with_locks(facts, &source, today),
@@ -104,26 +109,29 @@ fn advise(arguments: &AdviseArguments, records: &Records, directory: &Path) -> R
     };
     let memory = Memory::of(&source);
     let facts = asked_for(facts, arguments, &memory)?;
-    let prices = match &arguments.prices {
-        Some(path) => Prices::read(path, &[])?,
-        None => Prices::built_in(),
-    };
     let AdviseArguments { years, seed, .. } = *arguments;
     let memory = memory.as_ref().ok().filter(|_| arguments.buffer_pool.is_none());
-    let question = Question { need: need.as_ref(), prices: &prices, memory, years, seed };
-    let answer = answer::answer(&source, &facts, today.as_ref(), &storages, &question);
-    let answer = Answer { left_out, why_this_cell: why.to_owned(), ..answer };
+    let question = Question { need: need.as_ref(), prices: &prices, memory, why_this_cell: why, years, seed };
+    let answer = answer::answer(&source, &facts, today.as_ref(), (&storages, left_out), &question);
     print(&answer.lay_out(if arguments.json { Format::Json } else { arguments.format })?)?;
-    let Some(count) = arguments.confirm else { return Ok(()) };
+    match load {
+        Some((count, load)) => print(&confirm::confirm(&answer, &storages, usize::from(count), &load)?),
+        None => Ok(()),
+    }
+}
+
+/// How many storages to measure, and under which load; `None` if none is to be measured.
+fn load(arguments: &AdviseArguments, records: &Records, cell: &Cell) -> Result<Option<(u8, Load)>, Mistake> {
+    let Some(count) = arguments.confirm else { return Ok(None) };
     let load = match &arguments.load {
         Some(path) => Load::of_file(path)?,
-        None if is_production => {
+        None if records.header.source.is_some() => {
             let words = "is missing: a record of a server in production has no load that could be run again";
-            return Err(Mistake::at("--load", words).into());
+            return Err(Mistake::at("--load", words));
         }
         None => Load::of_record(records, cell),
     };
-    print(&confirm::confirm(&answer, &storages, usize::from(count), &load)?)
+    Ok(Some((count, load)))
 }
 
 /// The need of the options; for a server in production, the rate that its clients offer.
@@ -193,7 +201,7 @@ fn chosen<'a>(records: &'a Records, name: Option<&str>) -> Result<(&'a Cell, &'s
     }
     let transactions = |cell: &&Cell| {
         let trials = records.trials.iter().filter(|trial| trial.cell == cell.name);
-        trials.filter_map(|trial| Some(trial.measurement.as_ref()?.latency.count)).max()
+        trials.filter_map(|trial| Some(trial.measurement.as_ref()?.ended())).max()
     };
     let most = cells.iter().max_by_key(transactions);
     most.map(|cell| (cell, "the most transactions")).ok_or_else(|| Mistake::new("the record has no cell"))
