@@ -15,6 +15,7 @@
 //! * A page that is changed again before it is written counts once, at its first change. How often that
 //!   happens is taken from the measured cell; another storage moves it only through the age of the log.
 
+mod draw;
 mod engine;
 pub mod facts;
 pub mod flushing;

@@ -1,19 +1,19 @@
 //! The loop over events in virtual time.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 
 use spindle_model::{Counters, Instant, Operation, SECOND};
 
 use super::cores::Cores;
-use super::draw::Draws;
 use super::drive::{Drive, Owner};
 use super::log::{Log, Step};
 use super::outcome::{Outcome, Ran, Waits};
 use super::rows::Rows;
 use super::terminals::{Line, Row, Terminal, Waiting, Work};
+use crate::draw::Draws;
 use crate::facts::{Access, Arrivals, Drives, Facts, Window};
-use crate::flushing::{Chance, Flusher, Phase};
+use crate::flushing::{Flusher, Phase};
 
 const NOWHERE: Access = Access { offset_bytes: 0, size_bytes: 0 };
 
@@ -41,16 +41,6 @@ enum Event {
     Tick,
 }
 
-impl Chance for Draws {
-    fn rounded(&mut self, mean: f64) -> u64 {
-        Draws::rounded(self, mean)
-    }
-
-    fn any(&mut self) -> u64 {
-        Draws::any(self)
-    }
-}
-
 struct Engine<'a> {
     facts: &'a Facts,
     now: Instant,
@@ -69,7 +59,7 @@ struct Engine<'a> {
     wanting_room: Line,
     idle: Line,
     /// Intended starts of arrivals that found no connection free.
-    backlog: std::collections::VecDeque<Instant>,
+    backlog: VecDeque<Instant>,
     draws: Draws,
     weights: Vec<f64>,
     read_number: u64,
@@ -119,7 +109,7 @@ impl<'a> Engine<'a> {
             wanting_pages: Line::new(),
             wanting_room: Line::new(),
             idle: Line::new(),
-            backlog: std::collections::VecDeque::new(),
+            backlog: VecDeque::new(),
             draws: Draws::new(window.seed),
             weights: facts.kinds.iter().map(|kind| kind.weight).collect(),
             read_number: 0,
@@ -371,8 +361,7 @@ impl<'a> Engine<'a> {
     }
 
     fn begin_log_round(&mut self) {
-        let draws = &mut self.draws;
-        self.log.begin(|mean| draws.rounded(mean));
+        self.log.begin();
         self.go_on_with_log();
     }
 
@@ -448,7 +437,6 @@ impl<'a> Engine<'a> {
             self.wait_for(terminal, waiting);
         }
         let elapsed_ns = self.now - self.window.began;
-        let (checkpoint_age_bytes, dirty_pages) = self.flusher.age_and_dirty(self.log.end);
         let busy = (self.cores.busy_ns - self.window.busy_ns) as f64;
         let of_cores = busy / (elapsed_ns.max(1) * self.facts.core_count) as f64;
         Outcome {
@@ -463,8 +451,6 @@ impl<'a> Engine<'a> {
                 .map(|(drive, at)| moved(drive.counters(), at))
                 .collect(),
             log_rounds: self.log.round_count - self.window.log_rounds,
-            checkpoint_age_bytes,
-            dirty_pages,
             backlog: self.backlog.len() as u64,
         }
     }

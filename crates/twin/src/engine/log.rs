@@ -16,8 +16,6 @@ pub(super) enum Step {
 pub(super) struct Log {
     is_grouped: bool,
     stages: Vec<Stage>,
-    /// Bytes written to each stage since the begin.
-    written: Vec<f64>,
     /// Bytes of all changes.
     pub(super) end: f64,
     durable: f64,
@@ -38,7 +36,6 @@ impl Log {
     pub(super) fn new(commit: &Commit) -> Log {
         Log {
             is_grouped: commit.is_grouped,
-            written: vec![0.0; commit.stages.len()],
             stages: commit.stages.clone(),
             end: 0.0,
             durable: 0.0,
@@ -61,30 +58,16 @@ impl Log {
         !self.waiting.is_empty()
     }
 
-    /// Begins a round for all changes until now, or for those of the first that waits. `flushes` draws the number of flushes of a stage.
-    pub(super) fn begin(&mut self, mut flushes: impl FnMut(f64) -> u64) {
+    /// Begins a round for all changes until now, or for those of the first that waits.
+    pub(super) fn begin(&mut self) {
         self.round_count += 1;
         let alone = self.waiting.front().map(|(end, _)| *end).filter(|_| !self.is_grouped);
         let end = alone.unwrap_or(self.end);
-        let bytes = end - self.durable;
-        let mut steps = Vec::new();
-        for (stage, written) in self.stages.iter().zip(&mut self.written) {
-            let begin = *written;
-            *written += bytes * stage.bytes_share;
-            steps.push(Step::Write {
-                mount: stage.mount,
-                access: part(stage.region, begin, *written, stage.block_bytes),
-            });
-            for number in 0..flushes(stage.flushes) {
-                if number > 0 && stage.journal_bytes > 0 {
-                    let access =
-                        Access { offset_bytes: stage.region.offset_bytes, size_bytes: stage.journal_bytes };
-                    steps.push(Step::Write { mount: stage.mount, access });
-                }
-                steps.push(Step::Flush { mount: stage.mount });
-            }
-        }
-        steps.reverse();
+        let steps = self.stages.iter().flat_map(|stage| {
+            let access = part(stage.region, self.durable, end, stage.block_bytes);
+            [Step::Write { mount: stage.mount, access }, Step::Flush { mount: stage.mount }]
+        });
+        let steps = steps.rev().collect();
         self.round = Some(Round { end, steps });
     }
 
@@ -125,8 +108,7 @@ mod tests {
 
     fn log(is_grouped: bool) -> Log {
         let region = Region { offset_bytes: 1 << 20, size_bytes: 1 << 20 };
-        let stage =
-            Stage { mount: 0, region, block_bytes: 512, bytes_share: 1.0, flushes: 1.0, journal_bytes: 0 };
+        let stage = Stage { mount: 0, region, block_bytes: 512 };
         Log::new(&Commit { is_waited_for: true, is_grouped, stages: vec![stage] })
     }
 
@@ -135,7 +117,7 @@ mod tests {
         let mut log = log(true);
         log.end = 700.0;
         log.wait(1);
-        log.begin(|mean| mean as u64);
+        log.begin();
         let access = Access { offset_bytes: 1 << 20, size_bytes: 1_024 };
         assert_eq!(log.next(), Some(Step::Write { mount: 0, access }));
         for terminal in [2, 3] {
@@ -144,7 +126,7 @@ mod tests {
         }
         assert_eq!([log.next(), log.next()], [Some(Step::Flush { mount: 0 }), None]);
         assert_eq!([log.answered(), log.answered()], [Some(1), None]);
-        log.begin(|mean| mean as u64);
+        log.begin();
         while log.next().is_some() {}
         assert_eq!([log.answered(), log.answered(), log.answered()], [Some(2), Some(3), None]);
     }
@@ -157,7 +139,7 @@ mod tests {
             log.wait(terminal);
         }
         for terminal in [1, 2] {
-            log.begin(|mean| mean as u64);
+            log.begin();
             while log.next().is_some() {}
             assert_eq!([log.answered(), log.answered()], [Some(terminal), None]);
         }

@@ -4,7 +4,6 @@
 //! know nothing of each other.
 
 mod cores;
-mod draw;
 mod drive;
 mod events;
 mod log;

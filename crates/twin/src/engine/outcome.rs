@@ -16,9 +16,6 @@ pub struct Outcome {
     pub mounts: Vec<Counters>,
     /// Rounds of the group commit.
     pub log_rounds: u64,
-    /// At the end of the window: bytes of the log since the oldest change that is not written, and dirty pages.
-    pub checkpoint_age_bytes: f64,
-    pub dirty_pages: u64,
     /// Arrivals that found all connections busy and still wait (open loop).
     pub backlog: u64,
 }
@@ -84,8 +81,6 @@ mod tests {
             cpu_busy: 0.0,
             mounts: vec![],
             log_rounds: 0,
-            checkpoint_age_bytes: 0.0,
-            dirty_pages: 0,
             backlog: 0,
         };
         assert_eq!(outcome.latency_ns(0.5, |kind| kind == 0), Some(3));

@@ -34,14 +34,7 @@ fn facts() -> Facts {
         commit: Commit {
             is_waited_for: true,
             is_grouped: true,
-            stages: vec![Stage {
-                mount: 0,
-                region: log,
-                block_bytes: 512,
-                bytes_share: 1.0,
-                flushes: 1.0,
-                journal_bytes: 0,
-            }],
+            stages: vec![Stage { mount: 0, region: log, block_bytes: 512 }],
         },
         flushing: Flushing::Writeback(Writeback {
             mount: 0,

@@ -76,19 +76,13 @@ pub struct Commit {
     pub stages: Vec<Stage>,
 }
 
-/// A log of a group commit.
+/// A log of a group commit: one write of all its bytes, and one FLUSH.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Stage {
     pub mount: usize,
     pub region: Region,
     /// A write ends at a multiple of this.
     pub block_bytes: u64,
-    /// Bytes of this log for each byte of the first one.
-    pub bytes_share: f64,
-    /// Flushes after the write: one for preallocated files, more where the file system's journal takes part.
-    pub flushes: f64,
-    /// Bytes of the file system's journal that each flush beyond the first brings.
-    pub journal_bytes: u64,
 }
 
 /// Rows that are changed by many transactions and locked until they commit.
@@ -137,11 +131,5 @@ impl Facts {
         let mounts = self.commit.stages.iter().map(|stage| stage.mount);
         let all = mounts.chain([self.reading.mount]).chain(self.flushing.mounts());
         assert!(all.into_iter().all(|mount| mount < drives.mounts.len()), "a mount without a drive");
-    }
-
-    /// Mean of a figure over the mix of transactions.
-    pub fn mean(&self, figure: impl Fn(&Kind) -> f64) -> f64 {
-        let weights: f64 = self.kinds.iter().map(|kind| kind.weight).sum();
-        self.kinds.iter().map(|kind| kind.weight * figure(kind)).sum::<f64>() / weights
     }
 }

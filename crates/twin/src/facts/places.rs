@@ -46,26 +46,6 @@ impl Stream {
             Stream::Recorded(accesses) => accesses[(number % accesses.len() as u64) as usize],
         }
     }
-
-    /// Mean size of a request.
-    pub fn mean_bytes(&self) -> f64 {
-        match self {
-            Stream::Uniform { size_bytes, .. } => *size_bytes as f64,
-            Stream::Recorded(accesses) => {
-                accesses.iter().map(|access| access.size_bytes as f64).sum::<f64>() / accesses.len() as f64
-            }
-        }
-    }
-
-    /// One byte after the last place.
-    pub fn end_bytes(&self) -> u64 {
-        match self {
-            Stream::Uniform { region, .. } => region.offset_bytes + region.size_bytes,
-            Stream::Recorded(accesses) => {
-                accesses.iter().map(|access| access.offset_bytes + access.size_bytes).max().unwrap_or(0)
-            }
-        }
-    }
 }
 
 #[cfg(test)]
@@ -78,7 +58,6 @@ mod tests {
         let stream = Stream::Uniform { region, size_bytes: 1 << 14 };
         assert_eq!(stream.place(0, 0).offset_bytes, 1 << 20);
         assert_eq!(stream.place(0, u64::MAX).offset_bytes, (1 << 20) + (9 << 14));
-        assert_eq!(stream.end_bytes(), (1 << 20) + (10 << 14));
     }
 
     #[test]
@@ -87,6 +66,5 @@ mod tests {
         let stream = Stream::Recorded([of(0), of(8192)].into());
         let offsets: Vec<u64> = (0..3).map(|number| stream.place(number, 7).offset_bytes).collect();
         assert_eq!(offsets, [0, 8192, 0]);
-        assert_eq!(stream.mean_bytes(), 4096.0);
     }
 }

@@ -10,7 +10,8 @@
 
 use std::collections::VecDeque;
 
-use super::{Chance, Phase, page_writes};
+use super::{Phase, page_writes};
+use crate::draw::Draws;
 use crate::facts::{Access, Places, Region};
 
 /// Settings of the server, and what a measured cell tells of its pages.
@@ -135,10 +136,6 @@ impl Cleaner {
         }
     }
 
-    pub(super) fn dirty_count(&self) -> u64 {
-        self.dirty_count
-    }
-
     pub(super) fn age(&self, log_end: f64) -> f64 {
         self.dirty.front().map_or(0.0, |(first, _)| log_end - first)
     }
@@ -218,7 +215,7 @@ impl Cleaner {
         }
     }
 
-    pub(super) fn next(&mut self, log_end: f64, places: &Places, chance: &mut dyn Chance) -> Option<Phase> {
+    pub(super) fn next(&mut self, log_end: f64, places: &Places, draws: &mut Draws) -> Option<Phase> {
         if let Some(batch) = &mut self.batch {
             if let Some(phase) = batch.phases.pop() {
                 return Some(phase);
@@ -237,7 +234,7 @@ impl Cleaner {
         } else {
             self.quota -= pages;
         }
-        let mut phases = self.phases(pages, places, chance);
+        let mut phases = self.phases(pages, places, draws);
         phases.reverse();
         let first = phases.pop();
         self.batch = Some(Batch { pages, is_of_lru, phases });
@@ -274,7 +271,7 @@ impl Cleaner {
         taken
     }
 
-    fn phases(&mut self, pages: u64, places: &Places, chance: &mut dyn Chance) -> Vec<Phase> {
+    fn phases(&mut self, pages: u64, places: &Places, draws: &mut Draws) -> Vec<Phase> {
         let Innodb { mount, page_bytes, doublewrite, flushes_of_batch, .. } = self.facts;
         let mut phases = Vec::new();
         if doublewrite.is_on {
@@ -287,9 +284,9 @@ impl Cleaner {
             phases.push(Phase::Write { mount: doublewrite.mount, accesses });
             phases.push(Phase::Flush { mount: doublewrite.mount });
         }
-        let accesses = page_writes(places, &mut self.write_number, pages, page_bytes, chance);
+        let accesses = page_writes(places, &mut self.write_number, pages, page_bytes, draws);
         phases.push(Phase::Write { mount, accesses });
-        phases.extend((0..chance.rounded(flushes_of_batch)).map(|_| Phase::Flush { mount }));
+        phases.extend((0..draws.rounded(flushes_of_batch)).map(|_| Phase::Flush { mount }));
         phases
     }
 }
@@ -299,16 +296,9 @@ mod tests {
     use super::*;
     use crate::facts::Stream;
 
-    struct Certain;
-
-    impl Chance for Certain {
-        fn rounded(&mut self, mean: f64) -> u64 {
-            mean.round() as u64
-        }
-
-        fn any(&mut self) -> u64 {
-            0
-        }
+    /// No mean of these tests has a fraction, so that nothing is left to chance but places.
+    fn draws() -> Draws {
+        Draws::new(1)
     }
 
     fn facts() -> Innodb {
@@ -366,7 +356,7 @@ mod tests {
         let mut cleaner = Cleaner::new(facts());
         cleaner.changed(0.0, 100);
         cleaner.quota = 100;
-        let mut next = || cleaner.next(0.0, &places(), &mut Certain);
+        let mut next = || cleaner.next(0.0, &places(), &mut draws());
         let sizes = |phase: &Option<Phase>| match phase {
             Some(Phase::Write { accesses, .. }) => {
                 accesses.iter().map(|access| access.size_bytes >> 14).collect()
@@ -385,7 +375,7 @@ mod tests {
         cleaner.changed(0.0, 4_000);
         let taken = std::iter::repeat_with(|| cleaner.takes_page()).take_while(|taken| *taken).count();
         assert_eq!(taken, 3_072);
-        assert!(cleaner.next(0.0, &places(), &mut Certain).is_some());
+        assert!(cleaner.next(0.0, &places(), &mut draws()).is_some());
         assert!(!cleaner.takes_page());
     }
 

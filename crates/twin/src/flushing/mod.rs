@@ -9,6 +9,7 @@ mod writeback;
 pub use innodb::{Doublewrite, Innodb};
 pub use writeback::Writeback;
 
+use crate::draw::Draws;
 use crate::facts::{Access, Places};
 use innodb::Cleaner;
 use writeback::Writer;
@@ -37,13 +38,6 @@ impl Flushing {
 pub(crate) enum Phase {
     Write { mount: usize, accesses: Vec<Access> },
     Flush { mount: usize },
-}
-
-/// Draws that a rule needs: a number with a mean, and any number at all.
-pub(crate) trait Chance {
-    /// A whole number with this mean.
-    fn rounded(&mut self, mean: f64) -> u64;
-    fn any(&mut self) -> u64;
 }
 
 /// A rule at work.
@@ -95,18 +89,10 @@ impl Flusher {
     }
 
     /// What to do next, while nothing is under way. `None` until more is to be written.
-    pub(crate) fn next(&mut self, log_end: f64, places: &Places, chance: &mut dyn Chance) -> Option<Phase> {
+    pub(crate) fn next(&mut self, log_end: f64, places: &Places, draws: &mut Draws) -> Option<Phase> {
         match self {
-            Flusher::Innodb(cleaner) => cleaner.next(log_end, places, chance),
-            Flusher::Writeback(writer) => writer.next(places, chance),
-        }
-    }
-
-    /// Age of the checkpoint in bytes of the log, and the number of dirty pages.
-    pub(crate) fn age_and_dirty(&self, log_end: f64) -> (f64, u64) {
-        match self {
-            Flusher::Innodb(cleaner) => (cleaner.age(log_end), cleaner.dirty_count()),
-            Flusher::Writeback(writer) => (0.0, writer.owed()),
+            Flusher::Innodb(cleaner) => cleaner.next(log_end, places, draws),
+            Flusher::Writeback(writer) => writer.next(places, draws),
         }
     }
 }
@@ -117,12 +103,12 @@ fn page_writes(
     first: &mut u64,
     pages: u64,
     page_bytes: u64,
-    chance: &mut dyn Chance,
+    draws: &mut Draws,
 ) -> Vec<Access> {
     let mut left = pages * page_bytes;
     let mut accesses = Vec::new();
     while left > 0 {
-        let access = places.writes.place(*first, chance.any());
+        let access = places.writes.place(*first, draws.any());
         *first += 1;
         left = left.saturating_sub(access.size_bytes.max(1));
         accesses.push(access);

@@ -5,7 +5,8 @@
 //! What reaches the disk for each transaction is taken from the measured cell, and so are the full-page images
 //! in the log: a checkpoint that falls into one window and not into another is not foreseen.
 
-use super::{Chance, Phase, page_writes};
+use super::{Phase, page_writes};
+use crate::draw::Draws;
 use crate::facts::Places;
 
 /// What a measured cell tells of the writing.
@@ -35,10 +36,6 @@ impl Writer {
         Writer { facts, owed: 0, flushes: 0.0, write_number: 0 }
     }
 
-    pub(super) fn owed(&self) -> u64 {
-        self.owed
-    }
-
     pub(super) fn changed(&mut self, pages: u64) {
         self.owed += pages;
     }
@@ -51,7 +48,7 @@ impl Writer {
         self.flushes += self.facts.flushes_per_second;
     }
 
-    pub(super) fn next(&mut self, places: &Places, chance: &mut dyn Chance) -> Option<Phase> {
+    pub(super) fn next(&mut self, places: &Places, draws: &mut Draws) -> Option<Phase> {
         if self.flushes >= 1.0 {
             self.flushes -= 1.0;
             return Some(Phase::Flush { mount: self.facts.mount });
@@ -61,7 +58,7 @@ impl Writer {
             return None;
         }
         self.owed -= pages;
-        let accesses = page_writes(places, &mut self.write_number, pages, self.facts.page_bytes, chance);
+        let accesses = page_writes(places, &mut self.write_number, pages, self.facts.page_bytes, draws);
         Some(Phase::Write { mount: self.facts.mount, accesses })
     }
 }

@@ -18,11 +18,8 @@ pub struct Classified {
     /// The log with the most writes.
     pub log: Option<Region>,
     pub log_writes: u64,
-    pub log_write_bytes: u64,
     pub doublewrite: Option<Region>,
     pub doublewrites: u64,
-    /// Sequential writes of other logs: a file system's journal, a binary log.
-    pub journal_writes: u64,
     pub flushes: u64,
 }
 
@@ -62,10 +59,10 @@ pub fn classify(requests: &[Traced]) -> Classified {
         }
         match purpose {
             Purpose::Page => found.page_writes.push(access(request)),
-            Purpose::Journal => found.journal_writes += 1,
+            // Of other logs: a file system's journal, a binary log.
+            Purpose::Journal => {}
             Purpose::Log => {
                 found.log_writes += 1;
-                found.log_write_bytes += request.size_bytes;
                 found.log = Some(spanned(found.log, access(request)));
             }
             Purpose::Doublewrite => {

@@ -28,9 +28,6 @@ pub(super) fn commit(source: &Source<'_>, places: &MountPlaces) -> Commit {
             mount: source.mount_of(*class),
             region: places.log_of(source.mount_of(*class)),
             block_bytes: block_bytes(source),
-            bytes_share: 1.0,
-            flushes: 1.0,
-            journal_bytes: 0,
         })
         .collect();
     Commit { is_waited_for: waits, is_grouped, stages }

@@ -3,20 +3,20 @@
 use spindle_model::Rng;
 
 #[derive(Debug)]
-pub(super) struct Draws {
+pub(crate) struct Draws {
     rng: Rng,
 }
 
 impl Draws {
-    pub(super) fn new(seed: u64) -> Draws {
+    pub(crate) fn new(seed: u64) -> Draws {
         Draws { rng: Rng::new(seed) }
     }
 
-    pub(super) fn any(&mut self) -> u64 {
+    pub(crate) fn any(&mut self) -> u64 {
         self.rng.next_u64()
     }
 
-    pub(super) fn below(&mut self, bound: u64) -> u64 {
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
         self.rng.below(bound)
     }
 
@@ -26,18 +26,18 @@ impl Draws {
     }
 
     /// An exponential time with this mean.
-    pub(super) fn exponential(&mut self, mean: f64) -> f64 {
+    pub(crate) fn exponential(&mut self, mean: f64) -> f64 {
         -mean * (1.0 - self.uniform()).ln()
     }
 
     /// A whole number with this mean that is its neighbour above or below.
-    pub(super) fn rounded(&mut self, mean: f64) -> u64 {
+    pub(crate) fn rounded(&mut self, mean: f64) -> u64 {
         let floor = mean.max(0.0).floor();
         floor as u64 + u64::from(self.uniform() < mean - floor)
     }
 
     /// A Poisson number. Above a mean of 30 the normal distribution takes its place.
-    pub(super) fn poisson(&mut self, mean: f64) -> u64 {
+    pub(crate) fn poisson(&mut self, mean: f64) -> u64 {
         if mean > 30.0 {
             let normal =
                 (-2.0 * (1.0 - self.uniform()).ln()).sqrt() * (std::f64::consts::TAU * self.uniform()).cos();
@@ -55,7 +55,7 @@ impl Draws {
     }
 
     /// An index, each as likely as its weight.
-    pub(super) fn weighted(&mut self, weights: &[f64]) -> usize {
+    pub(crate) fn weighted(&mut self, weights: &[f64]) -> usize {
         let mut left = self.uniform() * weights.iter().sum::<f64>();
         let found = weights.iter().position(|weight| {
             left -= weight;
