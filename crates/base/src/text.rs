@@ -21,6 +21,18 @@ pub fn lines(text: &str) -> String {
     })
 }
 
+/// Rows as columns with two spaces between them. Their fields may be foreign text.
+pub fn columns<const N: usize>(rows: impl IntoIterator<Item = [String; N]>) -> String {
+    let rows: Vec<[String; N]> = rows.into_iter().map(|row| row.map(|field| one_line(&field))).collect();
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let widths: [usize; N] = std::array::from_fn(width);
+    let line = |row: &[String; N]| {
+        let padded = row.iter().zip(widths).map(|(field, width)| format!("{field:width$}"));
+        padded.collect::<Vec<_>>().join("  ").trim_end().to_owned() + "\n"
+    };
+    rows.iter().map(line).collect()
+}
+
 /// JSON for people and programs. Characters that a terminal would act upon become JSON escapes.
 ///
 /// # Errors

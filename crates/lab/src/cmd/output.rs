@@ -3,8 +3,8 @@
 use std::io::{self, Write as _};
 use std::path::Path;
 
-use itertools::Itertools as _;
 use serde::Serialize;
+pub(crate) use spindle_base::text::columns;
 use spindle_base::{Mistake, text};
 
 /// Prints an answer as JSON or as text.
@@ -23,16 +23,6 @@ pub(crate) fn print(text: &str) -> anyhow::Result<()> {
 /// Whether `NO_COLOR` allows colours (<https://no-color.org>).
 pub(crate) fn allows_colour() -> bool {
     std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
-}
-
-/// Rows as columns with two spaces between them.
-pub(crate) fn columns<const N: usize>(rows: impl IntoIterator<Item = [String; N]>) -> String {
-    let rows = rows.into_iter().map(|row| row.map(|field| text::one_line(&field))).collect_vec();
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let widths: [usize; N] = std::array::from_fn(width);
-    let line =
-        |row: &[String; N]| row.iter().zip(widths).map(|(field, width)| format!("{field:width$}")).join("  ");
-    rows.iter().map(|row| line(row).trim_end().to_owned() + "\n").collect()
 }
 
 /// Checks `--output DIRECTORY`. A missing directory is fine: it is created later.

@@ -6,7 +6,7 @@ mod tests;
 
 use anyhow::Result;
 use clap::ValueEnum;
-use spindle_base::text::{self, one_line};
+use spindle_base::text::{self, columns, one_line};
 
 use super::answer::Answer;
 use super::row::Row;
@@ -73,25 +73,18 @@ impl Answer {
         is_off.then_some("The model does not fit this database well: take the ranks below with care.")
     }
 
+    /// The sentences before the table, each with `end` behind it.
+    fn head(&self, end: &str) -> String {
+        let warning = self.warning().map(str::to_owned);
+        let sentences = warning.into_iter().chain([self.sentence(), self.basis()]);
+        sentences.map(|sentence| one_line(&sentence) + end).collect()
+    }
+
     fn text(&self) -> String {
         let rows = self.rows.iter().zip(1..).map(|(row, rank)| fields(row, rank));
-        let lines: Vec<[String; 11]> = std::iter::once(HEADS.map(str::to_owned)).chain(rows).collect();
-        let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
-        let mut page = String::new();
-        for sentence in self.warning().into_iter().map(str::to_owned).chain([self.sentence(), self.basis()]) {
-            page += &format!("{}\n", one_line(&sentence));
-        }
-        page.push('\n');
-        for line in &lines {
-            let padded: Vec<String> = line
-                .iter()
-                .enumerate()
-                .map(|(column, field)| format!("{:1$}", one_line(field), width(column)))
-                .collect();
-            page += &format!("{}\n", padded.join("  ").trim_end());
-        }
+        let table = columns(std::iter::once(HEADS.map(str::to_owned)).chain(rows));
         let left_out = self.left_out.iter().map(|reason| format!("left out: {}\n", one_line(reason)));
-        page + &left_out.collect::<String>()
+        format!("{}\n{table}{}", self.head("\n"), left_out.collect::<String>())
     }
 
     fn markdown(&self) -> String {
@@ -99,10 +92,7 @@ impl Answer {
         let line = |fields: &[String; 11]| {
             format!("| {} |\n", fields.each_ref().map(|field| cell(field)).join(" | "))
         };
-        let mut page = String::new();
-        for sentence in self.warning().into_iter().map(str::to_owned).chain([self.sentence(), self.basis()]) {
-            page += &format!("{}\n\n", one_line(&sentence));
-        }
+        let mut page = self.head("\n\n");
         page += &line(&HEADS.map(str::to_owned));
         page += "|--:|---|--:|--:|--:|--:|---|--:|--:|---|---|\n";
         page.extend(self.rows.iter().zip(1..).map(|(row, rank)| line(&fields(row, rank))));
