@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The story of docs/production.md: a MariaDB on an emulated 7200 rpm disk under load stands for a server in production. It is
-# observed, advice is asked for, and the best two storages are measured. About 25 minutes, as root; nothing is left behind.
+# A MariaDB on an emulated 7200 rpm disk under load stands for a server in production. It is observed, advice is asked for, and
+# the best two storages are measured. About half an hour, as root; but for the results, nothing is left behind.
 # Usage: docs/examples/production.sh [DIRECTORY FOR THE RESULTS] [LENGTH OF THE WINDOW, such as 10m]
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
