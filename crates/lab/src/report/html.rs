@@ -10,6 +10,8 @@ use super::{View, format, view::PROBABILITIES};
 /// Causes that earlier records lack.
 const MORE_CAUSES: [&str; 3] = ["storage", "work", "queue"];
 const TEMPLATE: &str = include_str!("template.html");
+/// The begin of every page, with what a page may load: nothing, and scripts of its own only if it sets `scripts`.
+const HEAD: &str = include_str!("head.html");
 /// Of every page: the report's, and the pages beside it.
 pub(crate) const STYLE: &str = include_str!("report.css");
 const SCRIPT: &str = include_str!("report.js");
@@ -36,7 +38,7 @@ pub(super) fn page(view: &View) -> anyhow::Result<String> {
     filled(TEMPLATE, content).context("laying out the report")
 }
 
-/// Fills in a template for a page that has [`ECHARTS`] as `echarts`. Foreign text is escaped.
+/// Fills in a template for a page that has [`ECHARTS`] as `echarts` and may include `head.html`. Foreign text is escaped.
 pub(crate) fn filled(template: &str, content: Value) -> anyhow::Result<String> {
     let mut environment = Environment::new();
     environment.set_formatter(|output, state, value| match value.as_str() {
@@ -62,6 +64,7 @@ pub(crate) fn filled(template: &str, content: Value) -> anyhow::Result<String> {
     environment.add_filter("count", format::count);
     environment.add_filter("bytes", format::bytes);
     let echarts = Value::from_safe_string(ECHARTS.to_owned());
+    environment.add_template("head.html", HEAD)?;
     // The name tells the template engine to escape for HTML.
     Ok(environment.render_named_str("page.html", template, context! { echarts, ..content })?)
 }
