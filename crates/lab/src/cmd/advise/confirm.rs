@@ -11,9 +11,9 @@ use crate::advise::prediction::Storage;
 use crate::cmd::output::columns;
 use crate::host::interrupt::Interrupt;
 use crate::host::provenance;
-use crate::record::Cell;
 use crate::record::input::{self, Records};
 use crate::record::records_file::Resume;
+use crate::record::{Cell, Measurement};
 use crate::run;
 use crate::scenario::plan::plan;
 use crate::scenario::{Bounds, Scenario};
@@ -82,8 +82,8 @@ fn table(answer: &Answer, best: &[&Storage], records: &Records) -> String {
         let row = answer.rows.iter().find(|row| row.name == storage.name);
         let predicted = row.map_or(0.0, |row| row.predicted);
         let of_cell = records.trials.iter().filter(|trial| trial.cell == storage.name);
-        let values: Vec<f64> =
-            of_cell.filter_map(|trial| Some(trial.measurement.as_ref()?.metric.value)).collect();
+        let measurements = of_cell.filter_map(|trial| trial.measurement.as_ref());
+        let values: Vec<f64> = measurements.map(|found| in_metric(found, &answer.metric)).collect();
         let measured = spindle_stats::mean(&values);
         let error = measured.map(|measured| format!("{:+.0} %", (predicted / measured - 1.0) * 100.0));
         let failed = || "every trial failed".to_owned();
@@ -95,4 +95,30 @@ fn table(answer: &Answer, best: &[&Storage], records: &Records) -> String {
         ]
     });
     format!("\nMeasured, in {}:\n{}", answer.metric, columns(std::iter::once(head).chain(rows)))
+}
+
+/// What was measured, in the metric of the prediction. That of a server in production is all of its transactions
+/// per second, whatever the workload counts that stands for its load.
+fn in_metric(measurement: &Measurement, metric: &str) -> f64 {
+    if measurement.metric.name == metric {
+        return measurement.metric.value;
+    }
+    measurement.ended() as f64 / measurement.duration_s
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prediction_of_transactions_is_held_against_transactions() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../records/quickstart");
+        let records = input::read(&root).unwrap();
+        let measurement = records.trials[0].measurement.as_ref().unwrap();
+        let own = &measurement.metric;
+        assert_eq!(in_metric(measurement, &own.name), own.value);
+        let per_second = in_metric(measurement, "transactions per second");
+        assert!((per_second * measurement.duration_s - measurement.latency.count as f64).abs() < 1e-6);
+        assert!(per_second < own.value / 10.0, "new orders a minute are many more");
+    }
 }
