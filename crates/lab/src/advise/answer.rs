@@ -9,6 +9,7 @@ use super::prediction::{Storage, predict, predict_both};
 use super::prices::Prices;
 use super::row::{Offered, Row};
 use super::source::Source;
+use crate::record::Warning;
 
 /// The measured storage, predicted from itself.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -33,6 +34,8 @@ pub struct Answer {
     pub rows: Vec<Row>,
     /// Storages that could not be predicted, with the reasons.
     pub left_out: Vec<String>,
+    /// What the measured trial itself warns of.
+    pub doubts: Vec<String>,
 }
 
 /// What is asked besides the storages.
@@ -144,7 +147,9 @@ pub fn answer(
             .flat_map(|(memory, today)| with_memory(memory, facts, today, &offered, question)),
     );
     rows.sort_by(|a, b| a.compare(b));
+    let doubts = source.trial.warnings.iter().filter(|warning| !warning.is_of_machine());
     Answer {
+        doubts: doubts.map(Warning::sentence).collect(),
         cell: source.cell.name.clone(),
         why_this_cell: question.why_this_cell.to_owned(),
         metric: metric.name.clone(),

@@ -95,14 +95,15 @@ pub fn predict_both(
 
 /// All files on the first mount.
 fn on_one_mount(facts: &Facts) -> Facts {
-    use spindle_twin::{Doublewrite, Flushing, Innodb, Reading, Writeback};
+    use spindle_twin::{Flushing, Innodb, Part, Reading, Writeback};
     let mut facts = facts.clone();
     facts.reading = Reading { mount: 0, ..facts.reading };
     facts.commit.stages.iter_mut().for_each(|stage| stage.mount = 0);
     facts.flushing = match facts.flushing {
         Flushing::Innodb(innodb) => {
-            let doublewrite = Doublewrite { mount: 0, ..innodb.doublewrite };
-            Flushing::Innodb(Innodb { mount: 0, doublewrite, ..innodb })
+            let first = |part: Part| Part { mount: 0, ..part };
+            let (log, doublewrite) = (first(innodb.log), innodb.doublewrite.map(first));
+            Flushing::Innodb(Innodb { mount: 0, log, doublewrite, ..innodb })
         }
         Flushing::Writeback(writeback) => Flushing::Writeback(Writeback { mount: 0, ..writeback }),
     };

@@ -327,7 +327,8 @@ impl Warning {
                  measure again alone, with `spindle run SCENARIO --fresh --wait`.",
             ),
             Warning::ClockJumped { by_s } => format!(
-                "The clock of the machine jumped by {by_s:+.0} s during a trial, or the machine slept: times of day are off. The                  figures are not, because they come from a clock that cannot be set."
+                "The clock of the machine jumped by {by_s:+.0} s during a trial, or the machine slept: times of day are off. The \
+                 figures are not, because they come from a clock that cannot be set."
             ),
             Warning::FewEvents { events, duration_s } => few_events(*events, *duration_s),
             Warning::ConcurrencyDisagrees { share } => format!(

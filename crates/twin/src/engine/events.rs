@@ -13,7 +13,7 @@ use super::rows::Rows;
 use super::terminals::{Line, Row, Terminal, Waiting, Work};
 use crate::draw::Draws;
 use crate::facts::{Access, Arrivals, Drives, Facts, Window};
-use crate::flushing::{Flusher, Phase};
+use crate::flushing::{Flusher, Phase, TICKS_PER_SECOND};
 
 const NOWHERE: Access = Access { offset_bytes: 0, size_bytes: 0 };
 
@@ -37,8 +37,10 @@ enum Event {
     /// The burst of a terminal is over.
     Burst(usize),
     Arrival,
-    /// A second has passed.
+    /// Time passes for the flusher.
     Tick,
+    /// A log that nobody waits for is written once a second.
+    LogTimer,
 }
 
 struct Engine<'a> {
@@ -121,7 +123,10 @@ impl<'a> Engine<'a> {
     fn start(&mut self) {
         // A recorded stream starts anywhere, so that two seeds are two histories.
         self.read_number = self.draws.below(1 << 32);
-        self.schedule(SECOND, Event::Tick);
+        self.schedule(SECOND / TICKS_PER_SECOND, Event::Tick);
+        if !self.facts.commit.is_waited_for {
+            self.schedule(SECOND, Event::LogTimer);
+        }
         match self.facts.arrivals {
             Arrivals::Closed { .. } => {
                 for terminal in 0..self.terminals.len() {
@@ -187,12 +192,15 @@ impl<'a> Engine<'a> {
                 self.next_arrival();
             }
             Event::Tick => {
-                self.flusher.tick(self.log.end);
-                if !self.facts.commit.is_waited_for && self.log.is_idle() {
+                self.flusher.tick();
+                self.go_on_with_flushing();
+                self.schedule(SECOND / TICKS_PER_SECOND, Event::Tick);
+            }
+            Event::LogTimer => {
+                if self.log.is_idle() {
                     self.begin_log_round();
                 }
-                self.go_on_with_flushing();
-                self.schedule(SECOND, Event::Tick);
+                self.schedule(SECOND, Event::LogTimer);
             }
         }
     }

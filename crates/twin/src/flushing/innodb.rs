@@ -1,16 +1,20 @@
 //! InnoDB's page cleaner, as MariaDB 10.11 has it: `buf_flush_page_cleaner`,
-//! `page_cleaner_flush_pages_recommendation` and `af_get_pct_for_lsn` in storage/innobase/buf/buf0flu.cc,
-//! `log_t::set_capacity` in log/log0log.cc, the two slots of the doublewrite buffer in buf/buf0dblwr.cc.
+//! `page_cleaner_flush_pages_recommendation`, `af_get_pct_for_lsn` and `buf_flush_sync_for_checkpoint` in
+//! storage/innobase/buf/buf0flu.cc, `log_close` in mtr/mtr0mtr.cc, `log_t::set_capacity` in log/log0log.cc.
+//!
+//! The cleaner works in rounds. A round writes pages of the list of dirty pages, or those at the end of the LRU
+//! list, or both, and ends with a checkpoint if the oldest change moved.
 //!
 //! # Divergence
-//! * The list of dirty pages is in the order of their first changes, and pages that leave at the end of the
-//!   LRU list are taken from its begin: a page that was read, changed and not used again gets there first.
+//! * A page is hot or cold. A hot one is used again before it gets to the end of the LRU list, so only its age
+//!   has it written; of the cold ones the oldest are at the end of the LRU list.
+//! * A checkpoint does not keep commits from the log while it is written.
 //! * MySQL 8.0.30 and later compute the capacities of the log in another way, and take the larger of the two
 //!   percentages where MariaDB takes a mean.
 
 use std::collections::VecDeque;
 
-use super::{Phase, page_writes};
+use super::{Phase, TICKS_PER_SECOND, page_writes};
 use crate::draw::Draws;
 use crate::facts::{Access, Places, Region};
 
@@ -25,6 +29,8 @@ pub struct Innodb {
     pub io_capacity_max: u64,
     /// All files of the redo log together.
     pub log_bytes: u64,
+    /// Where checkpoints are written: the redo log.
+    pub log: Part,
     pub buffer_pool_pages: u64,
     /// `innodb_max_dirty_pages_pct` and `innodb_max_dirty_pages_pct_lwm`.
     pub max_dirty_percent: f64,
@@ -34,51 +40,81 @@ pub struct Innodb {
     pub adaptive_low_water_percent: f64,
     /// `innodb_lru_scan_depth`.
     pub scan_depth: u64,
-    pub doublewrite: Doublewrite,
+    /// The doublewrite buffer; `None` if it is off.
+    pub doublewrite: Option<Part>,
     /// FLUSHes at the end of a batch: one for each file in it.
     pub flushes_of_batch: f64,
-    /// Dirty pages at the end of the LRU list that are written for each page that is read, while as many pages
-    /// are dirty as the next figure says. With fewer dirty pages, fewer of those at the end are dirty.
+    /// Share of the pages that become dirty which are hot.
+    pub hot_share: f64,
+    /// Dirty pages at the end of the LRU list that are written for each page that is read, while as many cold
+    /// pages are dirty as the next figure says. With fewer of them, fewer at the end are dirty.
     pub written_for_read: f64,
-    pub usual_dirty_pages: f64,
-    /// At the begin of the simulation.
-    pub first_dirty_pages: u64,
+    pub usual_cold_pages: f64,
+    /// Dirty pages at the begin of the simulation.
+    pub first_hot_pages: u64,
+    pub first_cold_pages: u64,
     pub first_age_bytes: f64,
 }
 
-/// The doublewrite buffer.
+/// A part of a mount.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Doublewrite {
-    pub is_on: bool,
+pub struct Part {
     pub mount: usize,
     pub region: Region,
 }
 
-/// Pages of one batch of the doublewrite buffer, and of each of its writes.
+/// Pages of one batch of the doublewrite buffer, which it writes at once.
 const BATCH_PAGES: u64 = 128;
-const BLOCK_PAGES: u64 = 64;
-/// `innodb_flushing_avg_loops`.
+/// `innodb_flushing_avg_loops`: rounds, and seconds.
 const AVERAGE_LOOPS: u64 = 30;
+/// `buf_flush_lsn_scan_factor`.
+const SCAN_FACTOR: u64 = 3;
+/// A record of a checkpoint, and the header of the log with its place.
+const CHECKPOINT_BYTES: u64 = 512;
 
 #[derive(Debug)]
 pub(crate) struct Cleaner {
     facts: Innodb,
-    /// End of the log at the first change, and number of pages; the oldest first.
-    dirty: VecDeque<(f64, u64)>,
-    dirty_count: u64,
-    /// Pages of the list of dirty pages that may still be written in this second.
-    quota: u64,
-    /// Dirty pages at the end of the LRU list that are owed for pages read.
+    hot: DirtyPages,
+    cold: DirtyPages,
+    /// The part of a hot page that the pages dirtied until now make up beyond whole ones.
+    hot_rest: f64,
+    /// Dirty pages at the end of the LRU list that reads have come across.
     owed: f64,
+    /// End of the log at the last checkpoint's oldest change.
+    checkpoint: f64,
+    /// All changes before this are to be written without delay; zero if none.
+    limit: f64,
+    ticks_since_round: u64,
+    round: Option<Round>,
     batch: Option<Batch>,
     write_number: u64,
     averages: Averages,
 }
 
+/// Pages by the end of the log at their first change, the oldest first.
+#[derive(Debug, Default)]
+struct DirtyPages {
+    pages: VecDeque<(f64, u64)>,
+    count: u64,
+}
+
+/// What is left of a round.
 #[derive(Debug)]
+struct Round {
+    /// Pages of the list of dirty pages, while their first change is before the limit.
+    of_list: u64,
+    before: f64,
+    of_lru: u64,
+    is_checkpointed: bool,
+}
+
+#[derive(Debug, Default)]
 struct Batch {
     pages: u64,
     is_of_lru: bool,
+    /// Of a batch that is a checkpoint.
+    checkpoint: Option<f64>,
     /// What is left, the next phase last.
     phases: Vec<Phase>,
 }
@@ -86,208 +122,336 @@ struct Batch {
 /// Means over the last rounds of the cleaner.
 #[derive(Debug, Default)]
 struct Averages {
-    loops: u64,
+    rounds: u64,
+    ticks: u64,
     written_pages: u64,
     first_log_end: f64,
     page_rate: f64,
     log_rate: f64,
+    has_period: bool,
 }
 
 impl Innodb {
-    /// Ages from which on the cleaner writes as fast as it may, and from which on transactions wait.
+    /// Ages of the checkpoint from which on the cleaner writes as fast as it may, and from which on transactions
+    /// wait.
     fn age_limits(&self) -> (f64, f64) {
         let capacity = 0.9 * self.log_bytes as f64;
         let margin = 0.9 * (capacity - (48 * self.page_bytes) as f64).max(capacity / 2.0);
         (margin * 7.0 / 8.0, margin)
     }
 
+    /// The age from which on changes are written for their age.
+    fn low_water_age(&self) -> f64 {
+        self.adaptive_low_water_percent / 100.0 * 0.9 * self.log_bytes as f64
+    }
+
     /// `af_get_pct_for_lsn`: the share of `innodb_io_capacity` that an age asks for, in percent.
     fn percent_for_age(&self, age: f64) -> f64 {
-        let (async_age, _) = self.age_limits();
-        if !self.is_adaptive || age < self.adaptive_low_water_percent / 100.0 * 0.9 * self.log_bytes as f64 {
+        if age < self.low_water_age() {
             return 0.0;
         }
-        let factor = (age * 100.0 / async_age).floor();
+        let factor = (age * 100.0 / self.age_limits().0).floor();
         let capacities = (self.io_capacity_max / self.io_capacity.max(1)) as f64;
-        capacities * factor * factor.sqrt() / 7.5
+        (capacities * factor * factor.sqrt() / 7.5).floor()
+    }
+}
+
+impl DirtyPages {
+    /// As many pages as given, spread evenly over the changes of the last `age` bytes of the log.
+    fn spread(count: u64, age: f64) -> DirtyPages {
+        let steps = 100.min(count);
+        let pages = (0..steps).map(|step| {
+            let pages = count * (step + 1) / steps - count * step / steps;
+            (age * (step as f64 / steps as f64 - 1.0), pages)
+        });
+        DirtyPages { pages: pages.collect(), count }
+    }
+
+    fn push(&mut self, log_end: f64, pages: u64) {
+        if pages > 0 {
+            self.pages.push_back((log_end, pages));
+            self.count += pages;
+        }
+    }
+
+    fn oldest(&self) -> Option<f64> {
+        self.pages.front().map(|(first, _)| *first)
+    }
+
+    fn before(&self, end: f64) -> u64 {
+        self.pages.iter().take_while(|(first, _)| *first < end).map(|(_, pages)| pages).sum()
+    }
+
+    /// Takes at most that many of the oldest pages.
+    fn take(&mut self, most: u64) -> u64 {
+        let taken = most.min(self.count);
+        let mut left = taken;
+        while let Some((_, pages)) = self.pages.front_mut()
+            && left > 0
+        {
+            let part = left.min(*pages);
+            *pages -= part;
+            left -= part;
+            if *pages == 0 {
+                self.pages.pop_front();
+            }
+        }
+        self.count -= taken;
+        taken
     }
 }
 
 impl Cleaner {
     pub(super) fn new(facts: Innodb) -> Cleaner {
-        // The pages that are dirty at the begin are spread evenly over the age.
-        let steps = 100.min(facts.first_dirty_pages);
-        let dirty: VecDeque<_> = (0..steps)
-            .map(|step| {
-                let pages =
-                    facts.first_dirty_pages * (step + 1) / steps - facts.first_dirty_pages * step / steps;
-                (facts.first_age_bytes * (step as f64 / steps as f64 - 1.0), pages)
-            })
-            .collect();
+        let hot = DirtyPages::spread(facts.first_hot_pages, facts.first_age_bytes);
+        let cold = DirtyPages::spread(facts.first_cold_pages, facts.first_age_bytes);
         Cleaner {
-            dirty_count: facts.first_dirty_pages,
-            facts,
-            dirty,
-            quota: 0,
+            hot,
+            cold,
+            hot_rest: 0.0,
             owed: 0.0,
+            checkpoint: -facts.first_age_bytes,
+            limit: 0.0,
+            ticks_since_round: 0,
+            round: None,
             batch: None,
             write_number: 0,
             averages: Averages::default(),
+            facts,
         }
     }
 
-    pub(super) fn age(&self, log_end: f64) -> f64 {
-        self.dirty.front().map_or(0.0, |(first, _)| log_end - first)
+    /// The oldest change that is not in its page on the disk.
+    fn oldest(&self) -> Option<f64> {
+        [self.hot.oldest(), self.cold.oldest()].into_iter().flatten().min_by(f64::total_cmp)
+    }
+
+    fn dirty_count(&self) -> u64 {
+        self.hot.count + self.cold.count
     }
 
     pub(super) fn changed(&mut self, log_end: f64, pages: u64) {
-        if pages > 0 {
-            self.dirty.push_back((log_end, pages));
-            self.dirty_count += pages;
+        self.hot_rest += pages as f64 * self.facts.hot_share;
+        let hot = (self.hot_rest as u64).min(pages);
+        self.hot_rest -= hot as f64;
+        self.hot.push(log_end, hot);
+        self.cold.push(log_end, pages - hot);
+        self.look_at_age(log_end);
+    }
+
+    /// `log_close`: a change that finds the checkpoint too old asks for all pages changed until now.
+    fn look_at_age(&mut self, log_end: f64) {
+        if log_end - self.checkpoint > self.facts.age_limits().0 {
+            self.limit = log_end;
         }
     }
 
     pub(super) fn takes_page(&mut self) -> bool {
-        let in_batch = self.batch.as_ref().filter(|batch| batch.is_of_lru).map_or(0, |batch| batch.pages);
-        if self.owed + in_batch as f64 >= self.facts.scan_depth as f64 {
+        if self.owed >= self.facts.scan_depth as f64 {
             return false;
         }
-        let dirty_share = self.dirty_count as f64 / self.facts.usual_dirty_pages.max(1.0);
+        let dirty_share =
+            (self.cold.count as f64 - self.owed).max(0.0) / self.facts.usual_cold_pages.max(1.0);
         self.owed += (self.facts.written_for_read * dirty_share).min(1.0);
         true
     }
 
     pub(super) fn is_full(&self, log_end: f64) -> bool {
-        self.age(log_end) > self.facts.age_limits().1
+        log_end - self.checkpoint > self.facts.age_limits().1
     }
 
-    pub(super) fn tick(&mut self, log_end: f64) {
-        self.average(log_end);
-        let age = self.age(log_end);
-        let (async_age, max_age) = self.facts.age_limits();
-        self.quota = if age > max_age {
-            u64::MAX
-        } else if age > async_age {
-            self.facts.io_capacity_max
-        } else {
-            self.recommended(age)
-        };
+    pub(super) fn tick(&mut self) {
+        self.ticks_since_round += 1;
+        self.averages.ticks += 1;
     }
 
-    /// `page_cleaner_flush_pages_recommendation`: pages to write in the next second.
-    fn recommended(&self, age: f64) -> u64 {
+    pub(super) fn next(&mut self, log_end: f64, places: &Places, draws: &mut Draws) -> Option<Phase> {
+        loop {
+            if let Some(batch) = &mut self.batch {
+                if let Some(phase) = batch.phases.pop() {
+                    return Some(phase);
+                }
+                self.end_batch();
+            }
+            if self.round.is_none() {
+                self.round = Some(self.next_round(log_end)?);
+                self.ticks_since_round = 0;
+            }
+            self.batch = self.next_batch(log_end, places, draws);
+            if self.batch.is_none() {
+                self.round = None;
+            }
+        }
+    }
+
+    fn end_batch(&mut self) {
+        if let Some(batch) = self.batch.take() {
+            self.averages.written_pages += batch.pages;
+            if batch.is_of_lru {
+                self.owed = (self.owed - batch.pages as f64).max(0.0);
+            }
+            if let Some(checkpoint) = batch.checkpoint {
+                self.checkpoint = checkpoint;
+            }
+        }
+    }
+
+    /// What `buf_flush_page_cleaner` does next; `None` if it waits.
+    fn next_round(&mut self, log_end: f64) -> Option<Round> {
+        self.look_at_age(log_end);
+        let oldest = self.oldest().unwrap_or(log_end);
+        if oldest >= self.limit {
+            self.limit = 0.0;
+        }
+        self.owed = self.owed.min(self.cold.count as f64);
+        let most = self.facts.io_capacity_max;
+        let of_lru = (self.owed as u64).min(most);
+        let is_due = self.ticks_since_round >= TICKS_PER_SECOND;
+        let round = |of_list, before, of_lru| Some(Round { of_list, before, of_lru, is_checkpointed: false });
+        if self.limit > 0.0 {
+            let is_signalled = log_end - self.checkpoint > self.facts.age_limits().0;
+            return if is_signalled || is_due { round(most, self.limit, of_lru) } else { None };
+        }
+        // The cleaner is woken when half of the free pages are used, and does nothing else then.
+        let half = (self.facts.scan_depth as f64 / 2.0 * self.facts.written_for_read).max(1.0);
+        if self.owed >= half {
+            return round(0, 0.0, of_lru);
+        }
+        if !is_due {
+            return None;
+        }
+        let of_list = self.recommended(log_end, log_end - oldest);
+        round(of_list, f64::INFINITY, if of_list > 0 { of_lru } else { 0 })
+    }
+
+    /// `page_cleaner_flush_pages_recommendation`: pages of the list to write in a round.
+    fn recommended(&mut self, log_end: f64, age: f64) -> u64 {
         let facts = &self.facts;
-        let dirty_percent = 100.0 * self.dirty_count as f64 / facts.buffer_pool_pages.max(1) as f64;
-        let percent_for_age = facts.percent_for_age(age);
+        let dirty = self.dirty_count();
+        let dirty_percent = 100.0 * dirty as f64 / facts.buffer_pool_pages.max(1) as f64;
         let low_water = facts.max_dirty_low_water_percent;
-        let is_above =
-            low_water > 0.0 && dirty_percent >= low_water || dirty_percent >= facts.max_dirty_percent;
-        if !is_above && percent_for_age == 0.0 {
+        let limit = if low_water > 0.0 { low_water } else { facts.max_dirty_percent };
+        if dirty_percent < limit && age < facts.low_water_age() {
             return 0;
         }
+        if !facts.is_adaptive {
+            return facts.io_capacity;
+        }
+        let percent_for_age = facts.percent_for_age(age);
+        if percent_for_age == 0.0 {
+            self.averages.begin_period(log_end);
+            let wanted = (dirty_percent / facts.max_dirty_percent * facts.io_capacity as f64) as u64;
+            return if wanted < dirty {
+                facts.io_capacity.min(dirty)
+            } else {
+                dirty.min(facts.io_capacity_max)
+            };
+        }
+        self.averages.count_round(log_end);
         let ratio = if low_water == 0.0 {
             1.0
         } else {
             (percent_for_age / 100.0).max(dirty_percent / facts.max_dirty_percent)
         };
-        let for_log = self.pages_before(self.averages.log_rate).min(facts.io_capacity_max);
-        let pages = (facts.io_capacity as f64 * ratio + self.averages.page_rate + for_log as f64) / 3.0;
-        (pages as u64).min(facts.io_capacity_max)
+        let end = log_end - age + self.averages.log_rate * SCAN_FACTOR as f64;
+        let for_log = (self.hot.before(end) + self.cold.before(end)).min(facts.io_capacity_max) / SCAN_FACTOR;
+        let pages = facts.io_capacity as f64 * ratio + self.averages.page_rate + for_log.max(1) as f64;
+        ((pages / 3.0) as u64).min(facts.io_capacity_max)
     }
 
-    /// Dirty pages whose first change lies within that many bytes of the oldest one.
-    fn pages_before(&self, bytes: f64) -> u64 {
-        let Some((oldest, _)) = self.dirty.front() else { return 0 };
-        self.dirty.iter().take_while(|(first, _)| first - oldest < bytes).map(|(_, pages)| pages).sum()
+    /// The next batch of the round, at last its checkpoint; `None` if it is over.
+    fn next_batch(&mut self, log_end: f64, places: &Places, draws: &mut Draws) -> Option<Batch> {
+        let most = if self.facts.doublewrite.is_some() { BATCH_PAGES } else { u64::MAX };
+        let oldest = self.oldest().unwrap_or(log_end);
+        let round = self.round.as_mut()?;
+        let mut pages = 0;
+        let mut is_of_lru = false;
+        if round.of_list > 0 {
+            pages = take_of_list(&mut self.hot, &mut self.cold, round.of_list.min(most), round.before);
+            round.of_list = if pages == 0 { 0 } else { round.of_list - pages };
+        }
+        if pages == 0 && round.of_lru > 0 {
+            is_of_lru = true;
+            pages = self.cold.take(round.of_lru.min(most));
+            round.of_lru = if pages == 0 { 0 } else { round.of_lru - pages };
+        }
+        if pages > 0 {
+            let phases = self.phases(pages, places, draws);
+            return Some(Batch { pages, is_of_lru, checkpoint: None, phases });
+        }
+        (!round.is_checkpointed && oldest > self.checkpoint).then(|| {
+            round.is_checkpointed = true;
+            Batch { checkpoint: Some(oldest), phases: self.facts.checkpoint_phases(), ..Batch::default() }
+        })
     }
 
-    fn average(&mut self, log_end: f64) {
-        let averages = &mut self.averages;
-        averages.loops += 1;
-        // Before the first full period the rates of what there is, so that a simulation needs no 30 s to begin.
-        let loops = averages.loops as f64;
-        averages.page_rate = averages.written_pages as f64 / loops;
-        averages.log_rate = (log_end - averages.first_log_end) / loops;
-        if averages.loops >= AVERAGE_LOOPS {
-            averages.loops = 0;
-            averages.written_pages = 0;
-            averages.first_log_end = log_end;
-        }
-    }
-
-    pub(super) fn next(&mut self, log_end: f64, places: &Places, draws: &mut Draws) -> Option<Phase> {
-        if let Some(batch) = &mut self.batch {
-            if let Some(phase) = batch.phases.pop() {
-                return Some(phase);
-            }
-            self.averages.written_pages += batch.pages;
-            self.batch = None;
-        }
-        let (pages, is_of_lru) = self.wanted(log_end)?;
-        let pages = self.take_oldest(pages);
-        if pages == 0 {
-            self.owed = 0.0;
-            return None;
-        }
-        if is_of_lru {
-            self.owed = (self.owed - pages as f64).max(0.0);
-        } else {
-            self.quota -= pages;
-        }
-        let mut phases = self.phases(pages, places, draws);
-        phases.reverse();
-        let first = phases.pop();
-        self.batch = Some(Batch { pages, is_of_lru, phases });
-        first
-    }
-
-    /// Pages of the next batch, and whether they come from the LRU list.
-    fn wanted(&self, log_end: f64) -> Option<(u64, bool)> {
-        let owed = self.owed as u64;
-        // The cleaner is woken when half of the free pages are used.
-        let half = (self.facts.scan_depth as f64 / 2.0 * self.facts.written_for_read).max(1.0);
-        if self.owed >= half {
-            return Some((owed.min(BATCH_PAGES), true));
-        }
-        if self.quota > 0 && self.dirty_count > 0 {
-            return Some((self.quota.min(BATCH_PAGES), false));
-        }
-        (self.is_full(log_end) && self.dirty_count > 0).then_some((BATCH_PAGES, false))
-    }
-
-    fn take_oldest(&mut self, pages: u64) -> u64 {
-        let mut left = pages.min(self.dirty_count);
-        let taken = left;
-        self.dirty_count -= taken;
-        while left > 0 {
-            let (_, count) = self.dirty.front_mut().expect("as many pages as counted");
-            let part = left.min(*count);
-            *count -= part;
-            left -= part;
-            if *count == 0 {
-                self.dirty.pop_front();
-            }
-        }
-        taken
-    }
-
+    /// The phases of a batch, the first last.
     fn phases(&mut self, pages: u64, places: &Places, draws: &mut Draws) -> Vec<Phase> {
         let Innodb { mount, page_bytes, doublewrite, flushes_of_batch, .. } = self.facts;
         let mut phases = Vec::new();
-        if doublewrite.is_on {
-            let accesses = (0..pages.div_ceil(BLOCK_PAGES))
-                .map(|block| Access {
-                    offset_bytes: doublewrite.region.offset_bytes + block * BLOCK_PAGES * page_bytes,
-                    size_bytes: (pages - block * BLOCK_PAGES).min(BLOCK_PAGES) * page_bytes,
-                })
-                .collect();
-            phases.push(Phase::Write { mount: doublewrite.mount, accesses });
-            phases.push(Phase::Flush { mount: doublewrite.mount });
+        if let Some(Part { mount, region }) = doublewrite {
+            let size_bytes = pages * page_bytes;
+            let access = Access { offset_bytes: region.offset_bytes, size_bytes };
+            phases.push(Phase::Write { mount, accesses: vec![access] });
+            phases.push(Phase::Flush { mount });
         }
         let accesses = page_writes(places, &mut self.write_number, pages, page_bytes, draws);
         phases.push(Phase::Write { mount, accesses });
         phases.extend((0..draws.rounded(flushes_of_batch)).map(|_| Phase::Flush { mount }));
+        phases.reverse();
         phases
+    }
+}
+
+/// Takes at most that many pages whose first change is before the given one, the oldest of both first.
+fn take_of_list(hot: &mut DirtyPages, cold: &mut DirtyPages, most: u64, before: f64) -> u64 {
+    let mut taken = 0;
+    while taken < most {
+        let of = |pages: &DirtyPages| pages.oldest().unwrap_or(f64::INFINITY);
+        let older = if of(hot) <= of(cold) { &mut *hot } else { &mut *cold };
+        let Some((_, pages)) = older.pages.front().copied().filter(|(first, _)| *first < before) else {
+            break;
+        };
+        taken += older.take(pages.min(most - taken));
+    }
+    taken
+}
+
+impl Innodb {
+    /// A checkpoint: its record and the header of the log, each written and flushed.
+    fn checkpoint_phases(&self) -> Vec<Phase> {
+        let Part { mount, region } = self.log;
+        let access = Access { offset_bytes: region.offset_bytes, size_bytes: CHECKPOINT_BYTES };
+        let write = || Phase::Write { mount, accesses: vec![access] };
+        vec![Phase::Flush { mount }, write(), Phase::Flush { mount }, write()]
+    }
+}
+
+impl Averages {
+    fn begin_period(&mut self, log_end: f64) {
+        self.rounds = 0;
+        self.ticks = 0;
+        self.written_pages = 0;
+        self.first_log_end = log_end;
+    }
+
+    fn count_round(&mut self, log_end: f64) {
+        self.rounds += 1;
+        let seconds = (self.ticks as f64 / TICKS_PER_SECOND as f64).max(1.0);
+        let page_rate = self.written_pages as f64 / seconds;
+        let log_rate = (log_end - self.first_log_end) / seconds;
+        let is_period = self.rounds >= AVERAGE_LOOPS || self.ticks >= AVERAGE_LOOPS * TICKS_PER_SECOND;
+        if !self.has_period {
+            // Before the first full period the rates of what there is, so that a simulation needs no 30 s to begin.
+            (self.page_rate, self.log_rate) = (page_rate, log_rate);
+        } else if is_period {
+            self.page_rate = (page_rate + self.page_rate) / 2.0;
+            self.log_rate = (log_rate + self.log_rate) / 2.0;
+        }
+        if is_period {
+            self.has_period = true;
+            self.begin_period(log_end);
+        }
     }
 }
 
@@ -303,23 +467,27 @@ mod tests {
 
     fn facts() -> Innodb {
         let region = Region { offset_bytes: 0, size_bytes: 2 << 20 };
+        let part = Part { mount: 0, region };
         Innodb {
             mount: 0,
             page_bytes: 16 << 10,
             io_capacity: 200,
             io_capacity_max: 2_000,
             log_bytes: 96 << 20,
+            log: part,
             buffer_pool_pages: 8_192,
             max_dirty_percent: 90.0,
             max_dirty_low_water_percent: 0.0,
             is_adaptive: true,
             adaptive_low_water_percent: 10.0,
             scan_depth: 1_536,
-            doublewrite: Doublewrite { is_on: true, mount: 0, region },
+            doublewrite: Some(part),
             flushes_of_batch: 1.0,
+            hot_share: 0.5,
             written_for_read: 0.5,
-            usual_dirty_pages: 4_000.0,
-            first_dirty_pages: 0,
+            usual_cold_pages: 2_000.0,
+            first_hot_pages: 0,
+            first_cold_pages: 0,
             first_age_bytes: 0.0,
         }
     }
@@ -330,59 +498,116 @@ mod tests {
         Places { reads: stream.clone(), writes: stream }
     }
 
+    fn pass_a_second(cleaner: &mut Cleaner) {
+        (0..TICKS_PER_SECOND).for_each(|_| cleaner.tick());
+    }
+
+    /// Pages that the cleaner writes to their places until it waits.
+    fn written(cleaner: &mut Cleaner, log_end: f64) -> usize {
+        let phases = std::iter::from_fn(|| cleaner.next(log_end, &places(), &mut draws()));
+        let pages = phases.map(|phase| match phase {
+            Phase::Write { accesses, .. } => {
+                accesses.iter().filter(|access| access.size_bytes == 16 << 10).count()
+            }
+            Phase::Flush { .. } => 0,
+        });
+        pages.sum()
+    }
+
     #[test]
     fn a_young_log_is_left_alone_and_an_old_one_is_written_at_full_speed() {
         let mut cleaner = Cleaner::new(facts());
-        cleaner.changed(0.0, 4_000);
-        let mut quota = |log_end: f64| {
-            cleaner.tick(log_end);
-            cleaner.quota
+        cleaner.changed(0.0, 7_000);
+        let mut after_a_second = |log_end: f64| {
+            pass_a_second(&mut cleaner);
+            cleaner.changed(log_end, 0);
+            written(&mut cleaner, log_end)
         };
-        assert_eq!(quota(5e6), 0);
-        assert!((67..2_000).contains(&quota(40e6)));
-        assert_eq!(quota(75e6), 2_000);
-        assert_eq!(quota(85e6), u64::MAX);
+        assert_eq!(after_a_second(5e6), 0);
+        assert!((67..2_000).contains(&after_a_second(40e6)));
+        // Round after round, until the oldest change is young.
+        assert!(after_a_second(75e6) > 5_000);
     }
 
     #[test]
-    fn transactions_wait_while_the_log_is_full() {
+    fn transactions_wait_while_the_log_is_full_and_go_on_after_a_checkpoint() {
         let mut cleaner = Cleaner::new(facts());
-        cleaner.changed(0.0, 1);
+        cleaner.changed(0.0, 1_000);
         assert_eq!([70e6, 85e6].map(|log_end| cleaner.is_full(log_end)), [false, true]);
+        cleaner.changed(85e6, 1);
+        while cleaner.next(85e6, &places(), &mut draws()).is_some() {}
+        assert!(!cleaner.is_full(85e6));
     }
 
     #[test]
-    fn a_batch_goes_through_the_doublewrite_buffer() {
+    fn a_batch_goes_through_the_doublewrite_buffer_and_ends_with_a_checkpoint() {
         let mut cleaner = Cleaner::new(facts());
         cleaner.changed(0.0, 100);
-        cleaner.quota = 100;
-        let mut next = || cleaner.next(0.0, &places(), &mut draws());
+        cleaner.changed(80e6, 0);
+        let mut next = || cleaner.next(80e6, &places(), &mut draws());
         let sizes = |phase: &Option<Phase>| match phase {
-            Some(Phase::Write { accesses, .. }) => {
-                accesses.iter().map(|access| access.size_bytes >> 14).collect()
-            }
+            Some(Phase::Write { accesses, .. }) => accesses.iter().map(|access| access.size_bytes).collect(),
             _ => vec![],
         };
-        assert_eq!(sizes(&next()), [64, 36]);
-        assert_eq!(next(), Some(Phase::Flush { mount: 0 }));
-        assert_eq!(sizes(&next()), [1; 100]);
-        assert_eq!([next(), next()], [Some(Phase::Flush { mount: 0 }), None]);
+        let flush = Some(Phase::Flush { mount: 0 });
+        assert_eq!(sizes(&next()), [100 << 14]);
+        assert_eq!(next(), flush);
+        assert_eq!(sizes(&next()), [16 << 10; 100]);
+        assert_eq!(next(), flush);
+        for _ in 0..2 {
+            assert_eq!(sizes(&next()), [CHECKPOINT_BYTES]);
+            assert_eq!(next(), flush);
+        }
+        assert_eq!(next(), None);
     }
 
     #[test]
     fn reads_wait_when_all_pages_at_the_end_of_the_lru_list_are_dirty() {
-        let mut cleaner = Cleaner::new(facts());
-        cleaner.changed(0.0, 4_000);
+        let mut cleaner = Cleaner::new(Innodb { hot_share: 0.0, ..facts() });
+        cleaner.changed(0.0, 8_000);
         let taken = std::iter::repeat_with(|| cleaner.takes_page()).take_while(|taken| *taken).count();
-        assert_eq!(taken, 3_072);
-        assert!(cleaner.next(0.0, &places(), &mut draws()).is_some());
-        assert!(!cleaner.takes_page());
+        assert_eq!(taken, 1_536);
+        assert_eq!(written(&mut cleaner, 0.0), 1_536);
+        assert!(cleaner.takes_page());
+    }
+
+    #[test]
+    fn hot_pages_keep_their_age_while_cold_ones_make_room() {
+        let mut cleaner = Cleaner::new(facts());
+        cleaner.changed(1e6, 4_000);
+        while cleaner.owed < 1_000.0 {
+            cleaner.takes_page();
+        }
+        assert_eq!(written(&mut cleaner, 2e6), 1_000);
+        assert_eq!([cleaner.hot.count, cleaner.cold.count], [2_000, 1_000]);
+        assert_eq!(cleaner.oldest(), Some(1e6));
+    }
+
+    #[test]
+    fn rounds_for_room_leave_no_time_for_those_for_age() {
+        let written_in_ten_seconds = |rounds_of_a_second: u64| {
+            let mut cleaner =
+                Cleaner::new(Innodb { first_age_bytes: 40e6, first_hot_pages: 4_000, ..facts() });
+            cleaner.cold.push(0.0, 100_000);
+            for tick in 0..10 * TICKS_PER_SECOND {
+                cleaner.tick();
+                if tick % (TICKS_PER_SECOND / rounds_of_a_second.max(1)) == 0 && rounds_of_a_second > 0 {
+                    while cleaner.owed < 384.0 {
+                        cleaner.takes_page();
+                    }
+                }
+                written(&mut cleaner, 0.0);
+            }
+            4_000 - cleaner.hot.count
+        };
+        assert!(written_in_ten_seconds(0) > 600);
+        assert_eq!(written_in_ten_seconds(2), 0);
     }
 
     #[test]
     fn dirty_pages_of_the_begin_are_spread_over_the_age() {
-        let cleaner = Cleaner::new(Innodb { first_dirty_pages: 1_000, first_age_bytes: 1e6, ..facts() });
-        assert_eq!(cleaner.age(0.0), 1e6);
-        assert_eq!(cleaner.pages_before(0.5e6), 500);
+        let cleaner = Cleaner::new(Innodb { first_hot_pages: 1_000, first_age_bytes: 1e6, ..facts() });
+        assert_eq!(cleaner.oldest(), Some(-1e6));
+        assert_eq!(cleaner.hot.before(-0.5e6), 500);
     }
 }

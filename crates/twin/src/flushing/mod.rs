@@ -6,13 +6,16 @@
 mod innodb;
 mod writeback;
 
-pub use innodb::{Doublewrite, Innodb};
+pub use innodb::{Innodb, Part};
 pub use writeback::Writeback;
 
 use crate::draw::Draws;
 use crate::facts::{Access, Places};
 use innodb::Cleaner;
 use writeback::Writer;
+
+/// Steps in which a rule sees time pass.
+pub(crate) const TICKS_PER_SECOND: u64 = 10;
 
 /// The rule of a server, with what it needs to know.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,7 +30,10 @@ impl Flushing {
     /// The mounts that are written.
     pub(crate) fn mounts(&self) -> Vec<usize> {
         match self {
-            Flushing::Innodb(innodb) => vec![innodb.mount, innodb.doublewrite.mount],
+            Flushing::Innodb(innodb) => {
+                let doublewrite = innodb.doublewrite.iter().map(|part| part.mount);
+                doublewrite.chain([innodb.mount, innodb.log.mount]).collect()
+            }
             Flushing::Writeback(writeback) => vec![writeback.mount],
         }
     }
@@ -80,10 +86,10 @@ impl Flusher {
         }
     }
 
-    /// Once a second.
-    pub(crate) fn tick(&mut self, log_end: f64) {
+    /// So many times a second as [`TICKS_PER_SECOND`] says.
+    pub(crate) fn tick(&mut self) {
         match self {
-            Flusher::Innodb(cleaner) => cleaner.tick(log_end),
+            Flusher::Innodb(cleaner) => cleaner.tick(),
             Flusher::Writeback(writer) => writer.tick(),
         }
     }

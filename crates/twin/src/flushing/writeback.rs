@@ -5,7 +5,7 @@
 //! What reaches the disk for each transaction is taken from the measured cell, and so are the full-page images
 //! in the log: a checkpoint that falls into one window and not into another is not foreseen.
 
-use super::{Phase, page_writes};
+use super::{Phase, TICKS_PER_SECOND, page_writes};
 use crate::draw::Draws;
 use crate::facts::Places;
 
@@ -45,7 +45,7 @@ impl Writer {
     }
 
     pub(super) fn tick(&mut self) {
-        self.flushes += self.facts.flushes_per_second;
+        self.flushes += self.facts.flushes_per_second / TICKS_PER_SECOND as f64;
     }
 
     pub(super) fn next(&mut self, places: &Places, draws: &mut Draws) -> Option<Phase> {

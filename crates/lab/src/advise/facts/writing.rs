@@ -1,6 +1,6 @@
 //! The log of the commits, and how changed pages are written.
 
-use spindle_twin::{Commit, Doublewrite, Flushing, Innodb, Stage, Writeback};
+use spindle_twin::{Commit, Flushing, Innodb, Part, Stage, Writeback};
 
 use super::places::MountPlaces;
 use crate::advise::source::Source;
@@ -64,9 +64,14 @@ pub(super) fn flushing(source: &Source<'_>, places: &MountPlaces, writers: f64) 
 fn innodb(source: &Source<'_>, places: &MountPlaces, rules: &InnodbRules) -> Innodb {
     let paging = &source.paging;
     let mount = source.mount_of(FileClass::Data);
+    let log_mount = source.mount_of(FileClass::Redo);
     let doublewrite_mount = source.mount_of(FileClass::Doublewrite);
     let reads = paging.foreground_reads.unwrap_or(0.0);
+    let written_for_read = if reads > 0.0 { (paging.written_for_room / reads).min(1.0) } else { 0.0 };
+    // As many of the pages in the pool as of those at its end are cold and dirty, if there are so many.
+    let cold_pages = |dirty: f64| dirty.min(written_for_read * paging.pool_pages as f64);
     let first = |name: &str| source.series(name).map_or(0.0, |(first, _)| first);
+    let first_dirty = first("dirty_pages");
     let batches = paging.doublewrite_batches;
     // One of a batch's is the doublewrite buffer's own.
     let flushes = if batches > 0.0 { (paging.data_syncs / batches - 1.0).max(1.0) } else { 1.0 };
@@ -76,21 +81,22 @@ fn innodb(source: &Source<'_>, places: &MountPlaces, rules: &InnodbRules) -> Inn
         io_capacity: rules.io_capacity,
         io_capacity_max: rules.io_capacity_max,
         log_bytes: rules.log_bytes,
+        log: Part { mount: log_mount, region: places.log_of(log_mount) },
         buffer_pool_pages: paging.pool_pages,
         max_dirty_percent: rules.max_dirty_percent,
         max_dirty_low_water_percent: rules.max_dirty_low_water_percent,
         is_adaptive: rules.is_adaptive,
         adaptive_low_water_percent: rules.adaptive_low_water_percent,
         scan_depth: rules.scan_depth,
-        doublewrite: Doublewrite {
-            is_on: rules.has_doublewrite,
-            mount: doublewrite_mount,
-            region: places.doublewrite_of(doublewrite_mount),
-        },
+        doublewrite: rules
+            .has_doublewrite
+            .then(|| Part { mount: doublewrite_mount, region: places.doublewrite_of(doublewrite_mount) }),
         flushes_of_batch: flushes,
-        written_for_read: if reads > 0.0 { (paging.written_for_room / reads).min(1.0) } else { 0.0 },
-        usual_dirty_pages: mean_of(source, "dirty_pages"),
-        first_dirty_pages: first("dirty_pages") as u64,
+        hot_share: 1.0 - (paging.written_for_room / paging.written_pages.max(1.0)).min(1.0),
+        written_for_read,
+        usual_cold_pages: cold_pages(mean_of(source, "dirty_pages")),
+        first_hot_pages: (first_dirty - cold_pages(first_dirty)) as u64,
+        first_cold_pages: cold_pages(first_dirty) as u64,
         first_age_bytes: first("checkpoint_age_bytes"),
     }
 }

@@ -9,6 +9,8 @@ use clap::ValueEnum;
 use spindle_base::text::{self, columns, one_line};
 
 use super::answer::Answer;
+use super::endurance::Life;
+use super::prices::Price;
 use super::row::Row;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -34,6 +36,26 @@ const HEADS: [&str; 11] = [
     "price",
     "years of life",
     "a power cut may lose",
+    "against",
+];
+
+/// The columns of CSV, where a figure is a number or nothing.
+const PLAIN_HEADS: [&str; 16] = [
+    "rank",
+    "storage",
+    "predicted",
+    "low",
+    "high",
+    "times_todays",
+    "p95_ms",
+    "p99_ms",
+    "waits_for",
+    "price",
+    "currency",
+    "price_date",
+    "years_of_life",
+    "capacity_bytes",
+    "a_power_cut_may_lose",
     "against",
 ];
 
@@ -76,8 +98,9 @@ impl Answer {
     /// The sentences before the table, each with `end` behind it.
     fn head(&self, end: &str) -> String {
         let warning = self.warning().map(str::to_owned);
+        let doubts = self.doubts.iter().map(|doubt| format!("Of the measurement: {doubt}"));
         let sentences = warning.into_iter().chain([self.sentence(), self.basis()]);
-        sentences.map(|sentence| one_line(&sentence) + end).collect()
+        sentences.chain(doubts).map(|sentence| one_line(&sentence) + end).collect()
     }
 
     fn text(&self) -> String {
@@ -101,9 +124,9 @@ impl Answer {
 
     fn csv(&self) -> Result<String> {
         let mut writer = csv::Writer::from_writer(Vec::new());
-        writer.write_record(HEADS.map(|head| head.replace(['\'', ' '], "_")))?;
+        writer.write_record(PLAIN_HEADS)?;
         for (row, rank) in self.rows.iter().zip(1..) {
-            writer.write_record(fields(row, rank))?;
+            writer.write_record(plain_fields(row, rank))?;
         }
         Ok(String::from_utf8(writer.into_inner()?)?)
     }
@@ -124,6 +147,31 @@ fn fields(row: &Row, rank: usize) -> [String; 11] {
         row.bottleneck.to_owned(),
         row.price_words(),
         or_dash(years.map(|years| if years > 99.0 { "over 99".to_owned() } else { format!("{years:.1}") })),
+        row.may_lose.to_owned(),
+        row.against.join("; "),
+    ]
+}
+
+/// In the order of [`PLAIN_HEADS`].
+fn plain_fields(row: &Row, rank: usize) -> [String; 16] {
+    let number = |value: Option<f64>| value.map_or(String::new(), |value| format!("{value:.3}"));
+    let of_price =
+        |choose: fn(&Price) -> &String| row.price.as_ref().map(choose).cloned().unwrap_or_default();
+    [
+        rank.to_string(),
+        row.name.clone(),
+        number(Some(row.predicted)),
+        number(Some(row.low)),
+        number(Some(row.high)),
+        number(Some(row.times_todays)),
+        number(row.p95_ms),
+        number(row.p99_ms),
+        row.bottleneck.to_owned(),
+        number(row.price.as_ref().map(|price| price.total)),
+        of_price(|price| &price.currency),
+        of_price(|price| &price.date),
+        number(row.life.as_ref().and_then(Life::years)),
+        row.capacity_bytes.to_string(),
         row.may_lose.to_owned(),
         row.against.join("; "),
     ]

@@ -17,6 +17,7 @@ pub(super) fn page(answer: &Answer) -> Result<String> {
         warning => answer.warning(),
         sentence => answer.sentence(),
         basis => answer.basis(),
+        doubts => &answer.doubts,
         metric => &answer.metric,
         need => &answer.need,
         years => answer.years,

@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::advise::answer::SelfPrediction;
-use crate::advise::prices::Price;
 
 fn row(name: &str, predicted: f64, total: Option<f64>, against: &[&str]) -> Row {
     let price = total.map(|total| Price {
@@ -47,6 +46,7 @@ fn answer(rows: Vec<Row>) -> Answer {
         itself: Some(SelfPrediction { predicted: 210.0, measured: 200.0 }),
         rows,
         left_out: vec![],
+        doubts: vec![],
     }
 }
 
@@ -94,7 +94,18 @@ fn every_layout_has_every_storage() {
 #[test]
 fn csv_has_one_line_for_each_storage() {
     let page = three().lay_out(Format::Csv).unwrap();
-    let fields = |line: &str| line.split(',').take(2).map(str::to_owned).collect::<Vec<_>>();
-    assert_eq!(page.lines().map(fields).collect::<Vec<_>>()[1], ["1", "ssd"]);
-    assert_eq!(page.lines().count(), 4);
+    let lines: Vec<&str> = page.lines().collect();
+    assert_eq!(lines.len(), 4);
+    let plain =
+        "1,ssd,4000.000,3200.000,4800.000,20.000,12.000,,reads,225.000,USD,2010,,1099511627776,nothing,";
+    assert_eq!(lines[1], plain);
+}
+
+#[test]
+fn doubts_of_the_measurement_are_repeated() {
+    let doubted = Answer { doubts: vec!["No whole checkpoint.".to_owned()], ..three() };
+    for format in [Format::Text, Format::Md, Format::Html] {
+        let page = doubted.lay_out(format).unwrap();
+        assert!(page.contains("Of the measurement: No whole checkpoint."), "{format:?}: {page}");
+    }
 }

@@ -22,9 +22,13 @@ pub(super) fn paging(moved: &BTreeMap<String, f64>, settings: &Settings, version
     let page_bytes = setting(settings, "innodb_page_size").and_then(size_bytes).unwrap_or(PAGE_BYTES);
     let pool_bytes = setting(settings, POOL).and_then(size_bytes).unwrap_or(POOL_BYTES);
     let or_zero = |names: &[&str]| count(names).unwrap_or(0.0);
-    // The log's are among those of the files. From MariaDB 10.8 on they have no count of their own, so that they stay
-    // in `data_syncs`: several times too many on a server that commits often.
-    let log_syncs = or_zero(&["Innodb_os_log_fsyncs"]);
+    // The log's are among those of the files. From MariaDB 10.8 on they have no count of their own; a write for a
+    // commit that waits is followed by one.
+    let log_syncs = match count(&["Innodb_os_log_fsyncs"]) {
+        Some(log_syncs) => log_syncs,
+        None if flushes_commits(settings) => or_zero(&["Innodb_log_writes"]),
+        None => 0.0,
+    };
     Some(Paging {
         page_bytes,
         pool_pages: pool_bytes / page_bytes.max(1),
@@ -42,6 +46,11 @@ pub(super) fn paging(moved: &BTreeMap<String, f64>, settings: &Settings, version
         groups_commits: groups_commits(settings, version),
         rules: Rules::Innodb(rules(settings, &defaults(version))),
     })
+}
+
+/// Whether the redo log is flushed for each commit, as it is by default.
+fn flushes_commits(settings: &Settings) -> bool {
+    setting(settings, "innodb_flush_log_at_trx_commit").is_none_or(|value| matches!(value, "1" | "3"))
 }
 
 fn release(version: &str) -> Option<Release> {
@@ -157,6 +166,23 @@ mod tests {
         check("MySQL 5.5.9", "OFF", true);
         check("MySQL 5.6.24", "ON", true);
         check("10.11.19-MariaDB", "ON", true);
+    }
+
+    #[test]
+    fn the_logs_flushes_are_not_the_datas() {
+        let moved = |log: &str| {
+            let counters = [("Innodb_buffer_pool_reads", 1.0), ("Innodb_data_fsyncs", 50.0), (log, 40.0)];
+            BTreeMap::from(counters.map(|(name, value)| (name.to_owned(), value)))
+        };
+        let check = |log: &str, at_commit: &str, expect: f64| {
+            let settings =
+                Settings::from([("innodb_flush_log_at_trx_commit".to_owned(), at_commit.to_owned())]);
+            let paging = paging(&moved(log), &settings, "10.11.19-MariaDB").unwrap();
+            assert_eq!(paging.data_syncs, expect, "{log}, {at_commit}");
+        };
+        check("Innodb_os_log_fsyncs", "2", 10.0);
+        check("Innodb_log_writes", "1", 10.0);
+        check("Innodb_log_writes", "2", 50.0);
     }
 
     #[test]
