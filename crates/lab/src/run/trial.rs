@@ -290,7 +290,7 @@ impl Attempt<'_, '_> {
         let server = &*servers[&cell.server];
         let running = self.replicas.start_primary(server, &instance);
         let mut running = running.context("starting the server")?;
-        let measured = self.measured(&mut *running);
+        let measured = self.measured(&mut *running, &server.circular_files(&instance));
         let (client, mut window) = measured.map_err(|error| cause::of_server(error, &mut *running))?;
         let client = match scenario.run.recovery {
             true => {
@@ -338,12 +338,19 @@ impl Attempt<'_, '_> {
     }
 
     /// From a server that was started to the end of the measured window.
-    fn measured(&mut self, running: &mut dyn Running) -> Result<(ClientProcess, Window)> {
+    fn measured(
+        &mut self,
+        running: &mut dyn Running,
+        circular_files: &[PathBuf],
+    ) -> Result<(ClientProcess, Window)> {
         let laboratory = self.laboratory;
         let Laboratory { scenario, interrupt, .. } = laboratory;
         let server_id = running.process_id();
         interrupt
             .kill_on_signal(server_id, || running.wait_ready(laboratory.dilation.real(READY_PATIENCE)))?;
+        if scenario.run.start != StartState::Cold {
+            warm_up::read_into_page_cache(circular_files)?;
+        }
         let durability = self.ask(running)?;
         self.replicas.follow(laboratory.work_directory, &self.memory)?;
         let run_spec = self.run_spec(running);

@@ -123,6 +123,12 @@ pub trait Server: Debug {
         None
     }
 
+    /// Files that it writes round and round through the page cache, which has them after hours of work. A block
+    /// that is not there has to be read before a part of it is written.
+    fn circular_files(&self, _instance: &Instance) -> Vec<PathBuf> {
+        Vec::new()
+    }
+
     /// Size of a database without rows, with its default redo log. The default is an upper bound for a server
     /// of which nothing is known.
     fn empty_bytes(&self) -> u64 {

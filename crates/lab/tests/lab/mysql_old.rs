@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use crate::emulated_support::{Bench, scenario};
+use crate::emulated_support::{Bench, measured, scenario};
 use crate::hostile_results::as_root;
 use crate::server_support::*;
 use crate::{PATIENCE, in_check_all, skip};
 use mysql::prelude::Queryable;
 use rustix::process::geteuid;
 use spindle_lab::record::FileClass;
+use spindle_lab::report;
 use spindle_lab::server::package;
 use spindle_lab::server::{Server, Source, by_source};
 use spindle_load::sql::mysql::connect;
@@ -177,6 +178,24 @@ fn the_settings_of_a_my_cnf_are_printed_for_a_scenario() {
     bench.write("my.cnf", "!include /etc/other.cnf\n");
     let talk = bench.talk(&["server", "import", "my.cnf"], 2);
     assert!(talk.contains("line 1: `!include /etc/other.cnf` names other files"), "{talk}");
+}
+
+/// The log is larger than what the run writes, so each block of it is written for the first time.
+#[test]
+fn the_log_of_an_old_server_is_in_the_page_cache_after_a_warm_start() {
+    let Some(bench) = in_check_all(Bench::new) else { return };
+    get("mysql-5.5");
+    let text = scenario(&[
+        ("kind = \"mariadb\"", "kind = \"mysql\"\nversion = \"5.5\""),
+        ("\"12M\"", "\"12M\", innodb_log_file_size = \"256M\""),
+        ("size = \"1 GiB\"", "size = \"2 GiB\"\n[layouts.split]\ndata = \"card\"\nredo = \"card\""),
+        ("stack = [\"card\"]", "layout = [\"split\"]"),
+    ]);
+    bench.write("test.toml", &text);
+    bench.run_scenario(&[], &[], 0);
+    let records = report::read(&bench.records()).unwrap();
+    let redo = measured(&records.trials[0]).mounts[1].emulator.as_ref().unwrap();
+    assert!(redo.writes > 100 && redo.reads == 0, "{redo:?}");
 }
 
 #[test]

@@ -1,6 +1,10 @@
 //! From a client that runs to a load that can be measured.
 
-use anyhow::Result;
+use std::fs::File;
+use std::io;
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result};
 
 use super::Attempt;
 use crate::record::{Settling, StartState};
@@ -41,4 +45,14 @@ impl Attempt<'_, '_> {
             }
         }
     }
+}
+
+/// As after hours of work; see [`crate::server::Server::circular_files`].
+pub(super) fn read_into_page_cache(files: &[PathBuf]) -> Result<()> {
+    for path in files {
+        let reading = || format!("reading {} into the page cache", path.display());
+        let mut file = File::open(path).with_context(reading)?;
+        io::copy(&mut file, &mut io::sink()).with_context(reading)?;
+    }
+    Ok(())
 }

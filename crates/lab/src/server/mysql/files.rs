@@ -122,6 +122,16 @@ pub(in crate::server) fn redo_bytes(settings: &Settings, file_count: u64) -> Opt
     file_bytes.checked_mul(count.unwrap_or(file_count))
 }
 
+/// The redo log of a version that reads a block of it before it writes a part of that.
+pub(super) fn circular_files(release: &Release, instance: &Instance) -> Vec<PathBuf> {
+    if release.can(release::WRITE_AHEAD) {
+        return Vec::new();
+    }
+    let count = setting(&instance.settings, "innodb_log_files_in_group").and_then(|text| text.parse().ok());
+    let directory = instance.class_directories.get(&FileClass::Redo).unwrap_or(&instance.data_directory);
+    (0..count.unwrap_or(2_u32)).map(|number| directory.join(format!("ib_logfile{number}"))).collect()
+}
+
 /// Directory of a statement's small temporary files, and of `ibtmp1` if it is moved.
 pub(super) fn temporary_directory(instance: &Instance) -> PathBuf {
     let with_the_data = || instance.data_directory.with_file_name("temp");

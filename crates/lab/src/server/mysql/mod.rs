@@ -199,6 +199,10 @@ impl Server for Mysql {
         redo_bytes(settings, if self.flavour == Flavour::MariaDb { 1 } else { 2 })
     }
 
+    fn circular_files(&self, instance: &Instance) -> Vec<PathBuf> {
+        files::circular_files(&self.release(), instance)
+    }
+
     /// An empty MariaDB 10.11 has 126 MiB (`du`), and from 11.0 on 30 MiB more; MySQL 9.7 has 201 MiB. About
     /// 100 MiB of each are redo log.
     fn empty_bytes(&self) -> u64 {

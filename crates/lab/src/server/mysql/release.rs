@@ -57,6 +57,9 @@ pub(super) const NO_FILES: Since = Since { mariadb: NEVER, mysql: (5, 7, 6) };
 /// Options of mariadb-install-db for a root without a password and no database `test`.
 pub(super) const INSTALL_OPTIONS: Since = Since { mariadb: (10, 4, 3), mysql: NEVER };
 
+/// Writes of the redo log begin a block of the page cache with a whole one (`innodb_log_write_ahead_size`).
+pub(super) const WRITE_AHEAD: Since = Since { mariadb: (10, 2, 2), mysql: (5, 7, 4) };
+
 /// MariaDB's global transaction identifiers.
 pub(super) const GTID: Since = Since { mariadb: (10, 0, 2), mysql: NEVER };
 /// Accounts are in `mysql.global_priv`, and `mysql.user` is a view of it.
