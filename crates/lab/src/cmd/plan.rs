@@ -1,7 +1,6 @@
 //! `spindle plan SCENARIO`: the cells and the time they will take.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use anyhow::Result;
 use clap::Args;
@@ -62,18 +61,18 @@ pub fn run(arguments: &PlanArguments) -> Result<()> {
     print_answer(arguments.json, &json(&scenario, &plan, &filled), || table(&scenario, &plan, &filled))
 }
 
-/// The page of a scenario that is no file of the user's, and the time that its trials take.
+/// A scenario that is no file of the user's, with its plan.
 ///
 /// # Errors
 /// Whatever a run refuses before its first trial.
-pub(super) fn page(name: &str, content: &str) -> Result<(String, Duration), Mistake> {
+pub(super) fn of_text(name: &str, content: &str) -> Result<(Scenario, Plan), Mistake> {
     let bounds = Bounds { memory_bytes: provenance::memory_bytes(), trust: Trust::ReadOnly };
     let scenario = Scenario::parse(name, content, &bounds)?;
     if let Err(error) = preflight::check(&scenario, Path::new(name)) {
         return Err(error.downcast::<Mistake>().unwrap_or_else(|error| Mistake::new(text::causes(&error))));
     }
     let plan = plan(&scenario);
-    Ok((table(&scenario, &plan, &scenario.filled()), plan.estimate.total))
+    Ok((scenario, plan))
 }
 
 fn table(scenario: &Scenario, plan: &Plan, filled: &[Filled]) -> String {

@@ -34,7 +34,7 @@ pub struct StudyArguments {
 enum Command {
     /// List the studies, with their scenarios and the time that each takes.
     List,
-    /// Show the cells of a study's scenarios and an estimate of their time.
+    /// Show a study's scenarios with the number of their cells and trials, and an estimate of their time.
     Plan(Named),
     /// Repeat studies: all of their scenarios, one after the other. A run that was stopped goes on where it stopped.
     Run(RunArguments),
@@ -140,21 +140,35 @@ fn list() -> Result<()> {
 }
 
 fn plan_of(folders: &[&'static Folder]) -> Result<()> {
-    let mut total = Duration::ZERO;
+    let mut all = Duration::ZERO;
     for folder in folders {
-        for (name, text) in folder.scenarios {
-            print(&format!("{}, {name}\n", folder.study))?;
-            match plan::page(name, text) {
-                Ok((page, time)) => {
+        let heads = ["scenario", "cells", "trials", "time", "title"].map(str::to_owned);
+        let mut rows = vec![heads];
+        let mut refused = String::new();
+        let mut total = Duration::ZERO;
+        for (name, content) in folder.scenarios {
+            match plan::of_text(name, content) {
+                Ok((scenario, plan)) => {
+                    let time = plan.estimate.total;
                     total += time;
-                    print(&page)?;
+                    let counts = [plan.cells.len(), plan.trials.len()].map(|count| count.to_string());
+                    let [cells, trials] = counts;
+                    let title = text::one_line(&scenario.title);
+                    rows.push([(*name).to_owned(), cells, trials, text::duration(time), title]);
                 }
-                Err(mistake) => print(&format!("not run here: {}\n", text::one_line(&mistake.to_string())))?,
+                Err(mistake) => {
+                    refused += &format!("{name}: not run here: {}\n", text::one_line(&mistake.to_string()));
+                }
             }
-            print("\n")?;
         }
+        all += total;
+        let table = if rows.len() > 1 { columns(rows) } else { String::new() };
+        print(&format!("{}: at most {}\n{table}{refused}\n", folder.study, text::duration(total)))?;
     }
-    print(&format!("all together about {}\n", text::duration(total)))
+    print(&format!(
+        "all together at most {}; `spindle plan` shows the cells of a file in `studies`\n",
+        text::duration(all)
+    ))
 }
 
 fn repeat_all(arguments: &RunArguments) -> Result<ExitCode> {
