@@ -26,4 +26,4 @@ pub use facts::{
     Access, Arrivals, Commit, Drives, Facts, Kind, Locks, Mount, Places, Reading, Region, Stage, Stream,
     Window,
 };
-pub use flushing::{Flushing, Innodb, Part, Writeback};
+pub use flushing::{Flushing, Innodb, InnodbRules, Part, Writeback};

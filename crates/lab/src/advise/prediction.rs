@@ -102,7 +102,7 @@ fn on_one_mount(facts: &Facts) -> Facts {
     facts.flushing = match facts.flushing {
         Flushing::Innodb(innodb) => {
             let first = |part: Part| Part { mount: 0, ..part };
-            let (log, doublewrite) = (first(innodb.log), innodb.doublewrite.map(first));
+            let (log, doublewrite) = (first(innodb.log), first(innodb.doublewrite));
             Flushing::Innodb(Innodb { mount: 0, log, doublewrite, ..innodb })
         }
         Flushing::Writeback(writeback) => Flushing::Writeback(Writeback { mount: 0, ..writeback }),

@@ -188,7 +188,10 @@ fn the_log_of_an_old_server_is_in_the_page_cache_after_a_warm_start() {
     let text = scenario(&[
         ("kind = \"mariadb\"", "kind = \"mysql\"\nversion = \"5.5\""),
         ("\"12M\"", "\"12M\", innodb_log_file_size = \"256M\""),
-        ("size = \"1 GiB\"", "size = \"2 GiB\"\n[layouts.split]\ndata = \"card\"\nredo = \"card\""),
+        (
+            "size = \"1 GiB\"",
+            "size = \"2 GiB\"\n[stacks.log]\nprofile = \"iodrive-160\"\nsize = \"2 GiB\"\n[layouts.split]\ndata = \"card\"\nredo = \"log\"",
+        ),
         ("stack = [\"card\"]", "layout = [\"split\"]"),
     ]);
     bench.write("test.toml", &text);

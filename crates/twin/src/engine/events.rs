@@ -1,17 +1,15 @@
 //! The loop over events in virtual time.
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
-
 use spindle_model::{Counters, Instant, Operation, SECOND};
 
+use super::agenda::{Agenda, Event};
 use super::cores::Cores;
 use super::drive::{Drive, Owner};
+use super::generator::Generator;
 use super::log::{Log, Step};
 use super::outcome::{Outcome, Ran, Waits};
 use super::rows::Rows;
-use super::terminals::{Line, Row, Terminal, Waiting, Work};
-use crate::draw::Draws;
+use super::terminals::{Lines, Row, Terminal, Waiting, Work};
 use crate::facts::{Access, Arrivals, Drives, Facts, Window};
 use crate::flushing::{Flusher, Phase, TICKS_PER_SECOND};
 
@@ -32,22 +30,9 @@ pub fn simulate(facts: &Facts, drives: Drives, window: Window) -> Outcome {
     engine.outcome()
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Event {
-    /// The burst of a terminal is over.
-    Burst(usize),
-    Arrival,
-    /// Time passes for the flusher.
-    Tick,
-    /// A log that nobody waits for is written once a second.
-    LogTimer,
-}
-
 struct Engine<'a> {
     facts: &'a Facts,
-    now: Instant,
-    events: BinaryHeap<Reverse<(Instant, u64, Event)>>,
-    event_count: u64,
+    agenda: Agenda,
     drives: Vec<Drive>,
     cores: Cores,
     rows: Rows,
@@ -56,16 +41,8 @@ struct Engine<'a> {
     /// Requests of the cleaner that are under way.
     cleaner_outstanding: u64,
     terminals: Vec<Terminal>,
-    /// Those that wait for a clean page, and those that wait for room in the log.
-    wanting_pages: Line,
-    wanting_room: Line,
-    idle: Line,
-    /// Intended starts of arrivals that found no connection free.
-    backlog: VecDeque<Instant>,
-    draws: Draws,
-    weights: Vec<f64>,
-    read_number: u64,
-    ahead_number: u64,
+    lines: Lines,
+    generator: Generator,
     window: Measuring,
 }
 
@@ -98,9 +75,7 @@ impl<'a> Engine<'a> {
         };
         Engine {
             facts,
-            now: Instant::ZERO,
-            events: BinaryHeap::new(),
-            event_count: 0,
+            agenda: Agenda::new(),
             drives,
             cores: Cores::new(facts.core_count),
             rows: Rows::new(facts.locks.map_or(0, |locks| locks.row_count)),
@@ -108,33 +83,25 @@ impl<'a> Engine<'a> {
             flusher: Flusher::new(&facts.flushing),
             cleaner_outstanding: 0,
             terminals: (0..terminals).map(|_| Terminal::idle()).collect(),
-            wanting_pages: Line::new(),
-            wanting_room: Line::new(),
-            idle: Line::new(),
-            backlog: VecDeque::new(),
-            draws: Draws::new(window.seed),
-            weights: facts.kinds.iter().map(|kind| kind.weight).collect(),
-            read_number: 0,
-            ahead_number: 0,
+            lines: Lines::default(),
+            generator: Generator::new(facts, window.seed),
             window: measuring,
         }
     }
 
     fn start(&mut self) {
-        // A recorded stream starts anywhere, so that two seeds are two histories.
-        self.read_number = self.draws.below(1 << 32);
-        self.schedule(SECOND / TICKS_PER_SECOND, Event::Tick);
+        self.agenda.schedule(SECOND / TICKS_PER_SECOND, Event::Tick);
         if !self.facts.commit.is_waited_for {
-            self.schedule(SECOND, Event::LogTimer);
+            self.agenda.schedule(SECOND, Event::LogTimer);
         }
         match self.facts.arrivals {
             Arrivals::Closed { .. } => {
                 for terminal in 0..self.terminals.len() {
-                    self.begin(terminal, self.now);
+                    self.begin(terminal, self.agenda.now);
                 }
             }
             Arrivals::Open { .. } => {
-                self.idle = (0..self.terminals.len()).collect();
+                self.lines.idle = (0..self.terminals.len()).collect();
                 self.next_arrival();
             }
         }
@@ -143,26 +110,25 @@ impl<'a> Engine<'a> {
     fn run_until(&mut self, end: Instant, enough: u64) {
         while self.window.count < enough {
             let drive = self.drives.iter().filter_map(Drive::next_at).min();
-            let event = self.events.peek().map(|Reverse((at, ..))| *at);
-            let Some(at) = [drive, event].into_iter().flatten().min() else { break };
+            let Some(at) = [drive, self.agenda.next_at()].into_iter().flatten().min() else { break };
             if at > end {
                 break;
             }
-            self.now = self.now.max(at);
+            self.agenda.now = self.agenda.now.max(at);
             if drive == Some(at) {
                 self.take_completions();
-            } else if let Some(Reverse((_, _, event))) = self.events.pop() {
+            } else if let Some(event) = self.agenda.pop() {
                 self.happen(event);
             }
         }
         if self.window.count < enough {
-            self.now = self.now.max(end);
+            self.agenda.now = self.agenda.now.max(end);
         }
     }
 
     fn take_completions(&mut self) {
         for mount in 0..self.drives.len() {
-            while let Some(owner) = self.drives[mount].take(self.now) {
+            while let Some(owner) = self.drives[mount].take(self.agenda.now) {
                 match owner {
                     Owner::Terminal(terminal) => self.burst(terminal),
                     Owner::Nobody => {}
@@ -180,40 +146,35 @@ impl<'a> Engine<'a> {
         match event {
             Event::Burst(terminal) => {
                 if let Some((next, burst_ns)) = self.cores.end() {
-                    self.schedule(burst_ns, Event::Burst(next));
+                    self.agenda.schedule(burst_ns, Event::Burst(next));
                 }
                 self.go_on(terminal);
             }
             Event::Arrival => {
-                match self.idle.pop_front() {
-                    Some(terminal) => self.begin(terminal, self.now),
-                    None => self.backlog.push_back(self.now),
+                match self.lines.idle.pop_front() {
+                    Some(terminal) => self.begin(terminal, self.agenda.now),
+                    None => self.lines.backlog.push_back(self.agenda.now),
                 }
                 self.next_arrival();
             }
             Event::Tick => {
                 self.flusher.tick();
                 self.go_on_with_flushing();
-                self.schedule(SECOND / TICKS_PER_SECOND, Event::Tick);
+                self.agenda.schedule(SECOND / TICKS_PER_SECOND, Event::Tick);
             }
             Event::LogTimer => {
                 if self.log.is_idle() {
                     self.begin_log_round();
                 }
-                self.schedule(SECOND, Event::LogTimer);
+                self.agenda.schedule(SECOND, Event::LogTimer);
             }
         }
     }
 
-    fn schedule(&mut self, after_ns: u64, event: Event) {
-        self.event_count += 1;
-        self.events.push(Reverse((self.now + after_ns, self.event_count, event)));
-    }
-
     fn next_arrival(&mut self) {
         if let Arrivals::Open { per_second, .. } = self.facts.arrivals {
-            let after_ns = self.draws.exponential(1e9 / per_second);
-            self.schedule(after_ns as u64, Event::Arrival);
+            let after_ns = self.generator.draws.exponential(1e9 / per_second);
+            self.agenda.schedule(after_ns as u64, Event::Arrival);
         }
     }
 
@@ -228,19 +189,19 @@ impl<'a> Engine<'a> {
             Waiting::Commit => &mut waits.commit_ns,
             Waiting::Flushing => &mut waits.flushing_ns,
         };
-        *field += self.now - terminal.since.max(self.window.began);
+        *field += self.agenda.now - terminal.since.max(self.window.began);
         terminal.waiting = waiting;
-        terminal.since = self.now;
+        terminal.since = self.agenda.now;
     }
 
     /// A terminal gets a transaction.
     fn begin(&mut self, terminal: usize, intended: Instant) {
-        let work = self.draw_work(intended);
+        let work = self.generator.transaction(self.facts, intended);
         let writes = work.log_bytes > 0.0;
         self.terminals[terminal].work = work;
         if writes && self.flusher.is_full(self.log.end) {
             self.wait_for(terminal, Waiting::Flushing);
-            self.wanting_room.push_back(terminal);
+            self.lines.room.push_back(terminal);
             self.go_on_with_flushing();
         } else {
             self.burst(terminal);
@@ -248,39 +209,10 @@ impl<'a> Engine<'a> {
         self.read_ahead();
     }
 
-    fn draw_work(&mut self, intended: Instant) -> Work {
-        let facts = self.facts;
-        let draws = &mut self.draws;
-        let index = draws.weighted(&self.weights);
-        let kind = &facts.kinds[index];
-        let reads = draws.poisson(kind.reads);
-        // As many bursts as the mean transaction of its kind has reads, so that its cores' time stays the mean.
-        let cpu_ns = kind.cpu_ns * (reads as f64 + 1.0) / (kind.reads + 1.0);
-        let row = match facts.locks {
-            Some(locks) if kind.takes_lock => Row::Later {
-                row: usize::try_from(draws.below(locks.row_count)).expect("a row in memory"),
-                at_reads_left: (reads as f64 * (1.0 - locks.taken_after)) as u64,
-            },
-            _ => Row::None,
-        };
-        Work {
-            kind: index,
-            intended,
-            reads_left: reads,
-            burst_ns: (cpu_ns / (reads as f64 + 1.0)) as u64,
-            log_bytes: kind.log_bytes,
-            dirtied_pages: draws.rounded(kind.dirtied_pages),
-            row,
-        }
-    }
-
     fn read_ahead(&mut self) {
-        let reading = &self.facts.reading;
-        for _ in 0..self.draws.poisson(reading.ahead_requests) {
-            let mut access = self.facts.places.reads.place(self.ahead_number, self.draws.any());
-            self.ahead_number += 1;
-            access.size_bytes = (reading.ahead_pages * reading.page_bytes as f64) as u64;
-            self.drives[reading.mount].send(self.now, Operation::Read, access, Owner::Nobody);
+        let drive = &mut self.drives[self.facts.reading.mount];
+        for access in self.generator.reads_ahead(self.facts) {
+            drive.send(self.agenda.now, Operation::Read, access, Owner::Nobody);
         }
     }
 
@@ -288,7 +220,7 @@ impl<'a> Engine<'a> {
         self.wait_for(terminal, Waiting::Cpu);
         let burst_ns = self.terminals[terminal].work.burst_ns;
         if let Some(burst_ns) = self.cores.begin(terminal, burst_ns) {
-            self.schedule(burst_ns, Event::Burst(terminal));
+            self.agenda.schedule(burst_ns, Event::Burst(terminal));
         }
     }
 
@@ -314,7 +246,7 @@ impl<'a> Engine<'a> {
             self.read(terminal);
         } else {
             self.wait_for(terminal, Waiting::Flushing);
-            self.wanting_pages.push_back(terminal);
+            self.lines.pages.push_back(terminal);
         }
         self.go_on_with_flushing();
     }
@@ -322,10 +254,9 @@ impl<'a> Engine<'a> {
     fn read(&mut self, terminal: usize) {
         self.wait_for(terminal, Waiting::Read);
         self.terminals[terminal].work.reads_left -= 1;
-        let access = self.facts.places.reads.place(self.read_number, self.draws.any());
-        self.read_number += 1;
+        let access = self.generator.read(self.facts);
         let drive = &mut self.drives[self.facts.reading.mount];
-        drive.send(self.now, Operation::Read, access, Owner::Terminal(terminal));
+        drive.send(self.agenda.now, Operation::Read, access, Owner::Terminal(terminal));
     }
 
     fn commit(&mut self, terminal: usize) {
@@ -354,15 +285,15 @@ impl<'a> Engine<'a> {
         {
             self.read_or_commit(next);
         }
-        self.window.kinds[kind].latencies_ns.push(self.now - intended);
+        self.window.kinds[kind].latencies_ns.push(self.agenda.now - intended);
         self.window.count += 1;
         match self.facts.arrivals {
-            Arrivals::Closed { .. } => self.begin(terminal, self.now),
-            Arrivals::Open { .. } => match self.backlog.pop_front() {
+            Arrivals::Closed { .. } => self.begin(terminal, self.agenda.now),
+            Arrivals::Open { .. } => match self.lines.backlog.pop_front() {
                 Some(intended) => self.begin(terminal, intended),
                 None => {
                     self.wait_for(terminal, Waiting::Idle);
-                    self.idle.push_back(terminal);
+                    self.lines.idle.push_back(terminal);
                 }
             },
         }
@@ -376,10 +307,10 @@ impl<'a> Engine<'a> {
     fn go_on_with_log(&mut self) {
         match self.log.next() {
             Some(Step::Write { mount, access }) => {
-                self.drives[mount].send(self.now, Operation::Write, access, Owner::Log);
+                self.drives[mount].send(self.agenda.now, Operation::Write, access, Owner::Log);
             }
             Some(Step::Flush { mount }) => {
-                self.drives[mount].send(self.now, Operation::Flush, NOWHERE, Owner::Log);
+                self.drives[mount].send(self.agenda.now, Operation::Flush, NOWHERE, Owner::Log);
             }
             None => {
                 // All at once: what they do next may begin a round of its own.
@@ -396,18 +327,18 @@ impl<'a> Engine<'a> {
 
     fn go_on_with_flushing(&mut self) {
         while self.cleaner_outstanding == 0 {
-            let next = self.flusher.next(self.log.end, &self.facts.places, &mut self.draws);
+            let next = self.flusher.next(self.log.end, &self.facts.places, &mut self.generator.draws);
             self.release_waiting();
             match next {
                 Some(Phase::Write { mount, accesses }) => {
                     self.cleaner_outstanding = accesses.len() as u64;
                     for access in accesses {
-                        self.drives[mount].send(self.now, Operation::Write, access, Owner::Cleaner);
+                        self.drives[mount].send(self.agenda.now, Operation::Write, access, Owner::Cleaner);
                     }
                 }
                 Some(Phase::Flush { mount }) => {
                     self.cleaner_outstanding = 1;
-                    self.drives[mount].send(self.now, Operation::Flush, NOWHERE, Owner::Cleaner);
+                    self.drives[mount].send(self.agenda.now, Operation::Flush, NOWHERE, Owner::Cleaner);
                 }
                 None => break,
             }
@@ -416,13 +347,13 @@ impl<'a> Engine<'a> {
 
     /// Those for whom there is room now.
     fn release_waiting(&mut self) {
-        while !self.wanting_pages.is_empty() && self.flusher.takes_page() {
-            if let Some(terminal) = self.wanting_pages.pop_front() {
+        while !self.lines.pages.is_empty() && self.flusher.takes_page() {
+            if let Some(terminal) = self.lines.pages.pop_front() {
                 self.read(terminal);
             }
         }
-        while !self.wanting_room.is_empty() && !self.flusher.is_full(self.log.end) {
-            if let Some(terminal) = self.wanting_room.pop_front() {
+        while !self.lines.room.is_empty() && !self.flusher.is_full(self.log.end) {
+            if let Some(terminal) = self.lines.room.pop_front() {
                 self.burst(terminal);
             }
         }
@@ -430,7 +361,7 @@ impl<'a> Engine<'a> {
 
     fn begin_window(&mut self) {
         let measuring = &mut self.window;
-        measuring.began = self.now;
+        measuring.began = self.agenda.now;
         measuring.kinds.iter_mut().for_each(|kind| kind.latencies_ns.clear());
         measuring.count = 0;
         measuring.waits = Waits::default();
@@ -444,7 +375,7 @@ impl<'a> Engine<'a> {
             let waiting = self.terminals[terminal].waiting;
             self.wait_for(terminal, waiting);
         }
-        let elapsed_ns = self.now - self.window.began;
+        let elapsed_ns = self.agenda.now - self.window.began;
         let busy = (self.cores.busy_ns - self.window.busy_ns) as f64;
         let of_cores = busy / (elapsed_ns.max(1) * self.facts.core_count) as f64;
         Outcome {
@@ -459,7 +390,7 @@ impl<'a> Engine<'a> {
                 .map(|(drive, at)| moved(drive.counters(), at))
                 .collect(),
             log_rounds: self.log.round_count - self.window.log_rounds,
-            backlog: self.backlog.len() as u64,
+            backlog: self.lines.backlog.len() as u64,
         }
     }
 }

@@ -3,9 +3,11 @@
 //! `terminals.rs` leads a transaction through its work, `events.rs` is the loop; the other files are parts that
 //! know nothing of each other.
 
+mod agenda;
 mod cores;
 mod drive;
 mod events;
+mod generator;
 mod log;
 mod outcome;
 mod rows;

@@ -58,5 +58,15 @@ impl Terminal {
     }
 }
 
-/// Terminals in line for something.
-pub(super) type Line = VecDeque<usize>;
+/// Terminals in line for something, the first in front.
+#[derive(Debug, Default)]
+pub(super) struct Lines {
+    /// For a clean page.
+    pub(super) pages: VecDeque<usize>,
+    /// For room in the log.
+    pub(super) room: VecDeque<usize>,
+    /// For a transaction.
+    pub(super) idle: VecDeque<usize>,
+    /// Intended starts of transactions that found no terminal idle.
+    pub(super) backlog: VecDeque<Instant>,
+}

@@ -18,20 +18,14 @@ use super::{Phase, TICKS_PER_SECOND, page_writes};
 use crate::draw::Draws;
 use crate::facts::{Access, Places, Region};
 
-/// Settings of the server, and what a measured cell tells of its pages.
+/// The settings of the page cleaner, with the server's defaults for those that are not set.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Innodb {
-    /// The mount of the data.
-    pub mount: usize,
-    pub page_bytes: u64,
+pub struct InnodbRules {
     /// `innodb_io_capacity` and `innodb_io_capacity_max`, pages a second.
     pub io_capacity: u64,
     pub io_capacity_max: u64,
     /// All files of the redo log together.
     pub log_bytes: u64,
-    /// Where checkpoints are written: the redo log.
-    pub log: Part,
-    pub buffer_pool_pages: u64,
     /// `innodb_max_dirty_pages_pct` and `innodb_max_dirty_pages_pct_lwm`.
     pub max_dirty_percent: f64,
     pub max_dirty_low_water_percent: f64,
@@ -40,8 +34,21 @@ pub struct Innodb {
     pub adaptive_low_water_percent: f64,
     /// `innodb_lru_scan_depth`.
     pub scan_depth: u64,
-    /// The doublewrite buffer; `None` if it is off.
-    pub doublewrite: Option<Part>,
+    /// `innodb_doublewrite`.
+    pub has_doublewrite: bool,
+}
+
+/// The rules, and what a measured cell tells of its pages.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Innodb {
+    pub rules: InnodbRules,
+    /// The mount of the data.
+    pub mount: usize,
+    pub page_bytes: u64,
+    pub buffer_pool_pages: u64,
+    /// Where checkpoints are written: the redo log.
+    pub log: Part,
+    pub doublewrite: Part,
     /// FLUSHes at the end of a batch: one for each file in it.
     pub flushes_of_batch: f64,
     /// Share of the pages that become dirty which are hot.
@@ -75,6 +82,9 @@ const CHECKPOINT_BYTES: u64 = 512;
 #[derive(Debug)]
 pub(crate) struct Cleaner {
     facts: Innodb,
+    /// See [`InnodbRules::age_limits`].
+    async_age: f64,
+    full_age: f64,
     hot: DirtyPages,
     cold: DirtyPages,
     /// The part of a hot page that the pages dirtied until now make up beyond whole ones.
@@ -131,12 +141,12 @@ struct Averages {
     has_period: bool,
 }
 
-impl Innodb {
+impl InnodbRules {
     /// Ages of the checkpoint from which on the cleaner writes as fast as it may, and from which on transactions
     /// wait.
-    fn age_limits(&self) -> (f64, f64) {
+    fn age_limits(&self, page_bytes: u64) -> (f64, f64) {
         let capacity = 0.9 * self.log_bytes as f64;
-        let margin = 0.9 * (capacity - (48 * self.page_bytes) as f64).max(capacity / 2.0);
+        let margin = 0.9 * (capacity - (48 * page_bytes) as f64).max(capacity / 2.0);
         (margin * 7.0 / 8.0, margin)
     }
 
@@ -146,11 +156,11 @@ impl Innodb {
     }
 
     /// `af_get_pct_for_lsn`: the share of `innodb_io_capacity` that an age asks for, in percent.
-    fn percent_for_age(&self, age: f64) -> f64 {
+    fn percent_for_age(&self, age: f64, async_age: f64) -> f64 {
         if age < self.low_water_age() {
             return 0.0;
         }
-        let factor = (age * 100.0 / self.age_limits().0).floor();
+        let factor = (age * 100.0 / async_age).floor();
         let capacities = (self.io_capacity_max / self.io_capacity.max(1)) as f64;
         (capacities * factor * factor.sqrt() / 7.5).floor()
     }
@@ -203,9 +213,12 @@ impl DirtyPages {
 
 impl Cleaner {
     pub(super) fn new(facts: Innodb) -> Cleaner {
+        let (async_age, full_age) = facts.rules.age_limits(facts.page_bytes);
         let hot = DirtyPages::spread(facts.first_hot_pages, facts.first_age_bytes);
         let cold = DirtyPages::spread(facts.first_cold_pages, facts.first_age_bytes);
         Cleaner {
+            async_age,
+            full_age,
             hot,
             cold,
             hot_rest: 0.0,
@@ -241,13 +254,13 @@ impl Cleaner {
 
     /// `log_close`: a change that finds the checkpoint too old asks for all pages changed until now.
     fn look_at_age(&mut self, log_end: f64) {
-        if log_end - self.checkpoint > self.facts.age_limits().0 {
+        if log_end - self.checkpoint > self.async_age {
             self.limit = log_end;
         }
     }
 
     pub(super) fn takes_page(&mut self) -> bool {
-        if self.owed >= self.facts.scan_depth as f64 {
+        if self.owed >= self.facts.rules.scan_depth as f64 {
             return false;
         }
         let dirty_share =
@@ -257,7 +270,7 @@ impl Cleaner {
     }
 
     pub(super) fn is_full(&self, log_end: f64) -> bool {
-        log_end - self.checkpoint > self.facts.age_limits().1
+        log_end - self.checkpoint > self.full_age
     }
 
     pub(super) fn tick(&mut self) {
@@ -304,16 +317,16 @@ impl Cleaner {
             self.limit = 0.0;
         }
         self.owed = self.owed.min(self.cold.count as f64);
-        let most = self.facts.io_capacity_max;
+        let most = self.facts.rules.io_capacity_max;
         let of_lru = (self.owed as u64).min(most);
         let is_due = self.ticks_since_round >= TICKS_PER_SECOND;
         let round = |of_list, before, of_lru| Some(Round { of_list, before, of_lru, is_checkpointed: false });
         if self.limit > 0.0 {
-            let is_signalled = log_end - self.checkpoint > self.facts.age_limits().0;
+            let is_signalled = log_end - self.checkpoint > self.async_age;
             return if is_signalled || is_due { round(most, self.limit, of_lru) } else { None };
         }
         // The cleaner is woken when half of the free pages are used, and does nothing else then.
-        let half = (self.facts.scan_depth as f64 / 2.0 * self.facts.written_for_read).max(1.0);
+        let half = (self.facts.rules.scan_depth as f64 / 2.0 * self.facts.written_for_read).max(1.0);
         if self.owed >= half {
             return round(0, 0.0, of_lru);
         }
@@ -326,42 +339,42 @@ impl Cleaner {
 
     /// `page_cleaner_flush_pages_recommendation`: pages of the list to write in a round.
     fn recommended(&mut self, log_end: f64, age: f64) -> u64 {
-        let facts = &self.facts;
         let dirty = self.dirty_count();
-        let dirty_percent = 100.0 * dirty as f64 / facts.buffer_pool_pages.max(1) as f64;
-        let low_water = facts.max_dirty_low_water_percent;
-        let limit = if low_water > 0.0 { low_water } else { facts.max_dirty_percent };
-        if dirty_percent < limit && age < facts.low_water_age() {
+        let dirty_percent = 100.0 * dirty as f64 / self.facts.buffer_pool_pages.max(1) as f64;
+        let rules = &self.facts.rules;
+        let low_water = rules.max_dirty_low_water_percent;
+        let limit = if low_water > 0.0 { low_water } else { rules.max_dirty_percent };
+        if dirty_percent < limit && age < rules.low_water_age() {
             return 0;
         }
-        if !facts.is_adaptive {
-            return facts.io_capacity;
+        if !rules.is_adaptive {
+            return rules.io_capacity;
         }
-        let percent_for_age = facts.percent_for_age(age);
+        let percent_for_age = rules.percent_for_age(age, self.async_age);
         if percent_for_age == 0.0 {
             self.averages.begin_period(log_end);
-            let wanted = (dirty_percent / facts.max_dirty_percent * facts.io_capacity as f64) as u64;
+            let wanted = (dirty_percent / rules.max_dirty_percent * rules.io_capacity as f64) as u64;
             return if wanted < dirty {
-                facts.io_capacity.min(dirty)
+                rules.io_capacity.min(dirty)
             } else {
-                dirty.min(facts.io_capacity_max)
+                dirty.min(rules.io_capacity_max)
             };
         }
         self.averages.count_round(log_end);
         let ratio = if low_water == 0.0 {
             1.0
         } else {
-            (percent_for_age / 100.0).max(dirty_percent / facts.max_dirty_percent)
+            (percent_for_age / 100.0).max(dirty_percent / rules.max_dirty_percent)
         };
         let end = log_end - age + self.averages.log_rate * SCAN_FACTOR as f64;
-        let for_log = (self.hot.before(end) + self.cold.before(end)).min(facts.io_capacity_max) / SCAN_FACTOR;
-        let pages = facts.io_capacity as f64 * ratio + self.averages.page_rate + for_log.max(1) as f64;
-        ((pages / 3.0) as u64).min(facts.io_capacity_max)
+        let for_log = (self.hot.before(end) + self.cold.before(end)).min(rules.io_capacity_max) / SCAN_FACTOR;
+        let pages = rules.io_capacity as f64 * ratio + self.averages.page_rate + for_log.max(1) as f64;
+        ((pages / 3.0) as u64).min(rules.io_capacity_max)
     }
 
     /// The next batch of the round, at last its checkpoint; `None` if it is over.
     fn next_batch(&mut self, log_end: f64, places: &Places, draws: &mut Draws) -> Option<Batch> {
-        let most = if self.facts.doublewrite.is_some() { BATCH_PAGES } else { u64::MAX };
+        let most = if self.facts.rules.has_doublewrite { BATCH_PAGES } else { u64::MAX };
         let oldest = self.oldest().unwrap_or(log_end);
         let round = self.round.as_mut()?;
         let mut pages = 0;
@@ -389,7 +402,8 @@ impl Cleaner {
     fn phases(&mut self, pages: u64, places: &Places, draws: &mut Draws) -> Vec<Phase> {
         let Innodb { mount, page_bytes, doublewrite, flushes_of_batch, .. } = self.facts;
         let mut phases = Vec::new();
-        if let Some(Part { mount, region }) = doublewrite {
+        if self.facts.rules.has_doublewrite {
+            let Part { mount, region } = doublewrite;
             let size_bytes = pages * page_bytes;
             let access = Access { offset_bytes: region.offset_bytes, size_bytes };
             phases.push(Phase::Write { mount, accesses: vec![access] });
@@ -469,19 +483,22 @@ mod tests {
         let region = Region { offset_bytes: 0, size_bytes: 2 << 20 };
         let part = Part { mount: 0, region };
         Innodb {
+            rules: InnodbRules {
+                io_capacity: 200,
+                io_capacity_max: 2_000,
+                log_bytes: 96 << 20,
+                max_dirty_percent: 90.0,
+                max_dirty_low_water_percent: 0.0,
+                is_adaptive: true,
+                adaptive_low_water_percent: 10.0,
+                scan_depth: 1_536,
+                has_doublewrite: true,
+            },
             mount: 0,
             page_bytes: 16 << 10,
-            io_capacity: 200,
-            io_capacity_max: 2_000,
-            log_bytes: 96 << 20,
-            log: part,
             buffer_pool_pages: 8_192,
-            max_dirty_percent: 90.0,
-            max_dirty_low_water_percent: 0.0,
-            is_adaptive: true,
-            adaptive_low_water_percent: 10.0,
-            scan_depth: 1_536,
-            doublewrite: Some(part),
+            log: part,
+            doublewrite: part,
             flushes_of_batch: 1.0,
             hot_share: 0.5,
             written_for_read: 0.5,

@@ -6,7 +6,7 @@
 mod innodb;
 mod writeback;
 
-pub use innodb::{Innodb, Part};
+pub use innodb::{Innodb, InnodbRules, Part};
 pub use writeback::Writeback;
 
 use crate::draw::Draws;
@@ -30,10 +30,7 @@ impl Flushing {
     /// The mounts that are written.
     pub(crate) fn mounts(&self) -> Vec<usize> {
         match self {
-            Flushing::Innodb(innodb) => {
-                let doublewrite = innodb.doublewrite.iter().map(|part| part.mount);
-                doublewrite.chain([innodb.mount, innodb.log.mount]).collect()
-            }
+            Flushing::Innodb(innodb) => vec![innodb.mount, innodb.log.mount, innodb.doublewrite.mount],
             Flushing::Writeback(writeback) => vec![writeback.mount],
         }
     }

@@ -1,11 +1,11 @@
 //! The log of the commits, and how changed pages are written.
 
-use spindle_twin::{Commit, Flushing, Innodb, Part, Stage, Writeback};
+use spindle_twin::{Commit, Flushing, Innodb, InnodbRules, Part, Stage, Writeback};
 
 use super::places::MountPlaces;
 use crate::advise::source::Source;
 use crate::record::FileClass;
-use crate::server::telemetry::{InnodbRules, Rules};
+use crate::server::telemetry::Rules;
 
 /// Pages that the kernel's page cache takes before it lets writers wait: `dirty_background_ratio` of a small
 /// memory. The measured cell did not reach it, or its throughput shows it.
@@ -76,21 +76,12 @@ fn innodb(source: &Source<'_>, places: &MountPlaces, rules: &InnodbRules) -> Inn
     // One of a batch's is the doublewrite buffer's own.
     let flushes = if batches > 0.0 { (paging.data_syncs / batches - 1.0).max(1.0) } else { 1.0 };
     Innodb {
+        rules: rules.clone(),
         mount,
         page_bytes: paging.page_bytes,
-        io_capacity: rules.io_capacity,
-        io_capacity_max: rules.io_capacity_max,
-        log_bytes: rules.log_bytes,
-        log: Part { mount: log_mount, region: places.log_of(log_mount) },
         buffer_pool_pages: paging.pool_pages,
-        max_dirty_percent: rules.max_dirty_percent,
-        max_dirty_low_water_percent: rules.max_dirty_low_water_percent,
-        is_adaptive: rules.is_adaptive,
-        adaptive_low_water_percent: rules.adaptive_low_water_percent,
-        scan_depth: rules.scan_depth,
-        doublewrite: rules
-            .has_doublewrite
-            .then(|| Part { mount: doublewrite_mount, region: places.doublewrite_of(doublewrite_mount) }),
+        log: Part { mount: log_mount, region: places.log_of(log_mount) },
+        doublewrite: Part { mount: doublewrite_mount, region: places.doublewrite_of(doublewrite_mount) },
         flushes_of_batch: flushes,
         hot_share: 1.0 - (paging.written_for_room / paging.written_pages.max(1.0)).min(1.0),
         written_for_read,

@@ -5,11 +5,13 @@
 
 use std::collections::BTreeMap;
 
+use spindle_twin::InnodbRules;
+
 use super::files::{LOG_BIN, is_off, redo_bytes};
 use super::release::{Flavour, Release};
 use super::settings::size_bytes;
 use crate::server::settings::{Settings, setting};
-use crate::server::telemetry::{InnodbRules, Paging, Rules};
+use crate::server::telemetry::{Paging, Rules};
 
 const POOL: &str = "innodb_buffer_pool_size";
 const POOL_BYTES: u64 = 128 << 20;

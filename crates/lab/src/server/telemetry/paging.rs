@@ -1,6 +1,8 @@
 //! What a server did with pages and its log over a window, in terms common to all servers, and its rules for
 //! writing changed pages.
 
+use spindle_twin::InnodbRules;
+
 /// Counts over a window. A count that the server lacks is zero, unless it says `None`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Paging {
@@ -34,20 +36,4 @@ pub enum Rules {
     Innodb(InnodbRules),
     /// The kernel writes them in the background.
     PageCache,
-}
-
-/// The settings of InnoDB's page cleaner, with the server's defaults for those that are not set.
-#[derive(Debug, Clone, PartialEq)]
-pub struct InnodbRules {
-    /// Pages a second.
-    pub io_capacity: u64,
-    pub io_capacity_max: u64,
-    /// All files of the redo log together.
-    pub log_bytes: u64,
-    pub max_dirty_percent: f64,
-    pub max_dirty_low_water_percent: f64,
-    pub is_adaptive: bool,
-    pub adaptive_low_water_percent: f64,
-    pub scan_depth: u64,
-    pub has_doublewrite: bool,
 }

@@ -1,0 +1,69 @@
+//! Draws transactions and the places of their reads.
+
+use super::terminals::{Row, Work};
+use crate::draw::Draws;
+use crate::facts::{Access, Facts};
+use spindle_model::Instant;
+
+#[derive(Debug)]
+pub(super) struct Generator {
+    pub(super) draws: Draws,
+    weights: Vec<f64>,
+    read_number: u64,
+    ahead_number: u64,
+}
+
+impl Generator {
+    pub(super) fn new(facts: &Facts, seed: u64) -> Generator {
+        let mut draws = Draws::new(seed);
+        // A recorded stream starts anywhere, so that two seeds are two histories.
+        let read_number = draws.below(1 << 32);
+        let weights = facts.kinds.iter().map(|kind| kind.weight).collect();
+        Generator { draws, weights, read_number, ahead_number: 0 }
+    }
+
+    pub(super) fn transaction(&mut self, facts: &Facts, intended: Instant) -> Work {
+        let draws = &mut self.draws;
+        let index = draws.weighted(&self.weights);
+        let kind = &facts.kinds[index];
+        let reads = draws.poisson(kind.reads);
+        // As many bursts as the mean transaction of its kind has reads, so that its cores' time stays the mean.
+        let cpu_ns = kind.cpu_ns * (reads as f64 + 1.0) / (kind.reads + 1.0);
+        let row = match facts.locks {
+            Some(locks) if kind.takes_lock => Row::Later {
+                row: usize::try_from(draws.below(locks.row_count)).expect("a row in memory"),
+                at_reads_left: (reads as f64 * (1.0 - locks.taken_after)) as u64,
+            },
+            _ => Row::None,
+        };
+        Work {
+            kind: index,
+            intended,
+            reads_left: reads,
+            burst_ns: (cpu_ns / (reads as f64 + 1.0)) as u64,
+            log_bytes: kind.log_bytes,
+            dirtied_pages: draws.rounded(kind.dirtied_pages),
+            row,
+        }
+    }
+
+    /// The place of the next read on which a terminal waits.
+    pub(super) fn read(&mut self, facts: &Facts) -> Access {
+        let access = facts.places.reads.place(self.read_number, self.draws.any());
+        self.read_number += 1;
+        access
+    }
+
+    /// Requests of read-ahead for one transaction.
+    pub(super) fn reads_ahead(&mut self, facts: &Facts) -> Vec<Access> {
+        let reading = &facts.reading;
+        let mut accesses = Vec::new();
+        for _ in 0..self.draws.poisson(reading.ahead_requests) {
+            let access = facts.places.reads.place(self.ahead_number, self.draws.any());
+            self.ahead_number += 1;
+            let size_bytes = (reading.ahead_pages * reading.page_bytes as f64) as u64;
+            accesses.push(Access { size_bytes, ..access });
+        }
+        accesses
+    }
+}
