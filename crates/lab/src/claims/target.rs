@@ -10,7 +10,8 @@
 //! distance: then no effect of that kind is there. Otherwise an interval that contains 1 decides nothing. A
 //! ratio below 1 is inverted first, so that a ratio and its inverse have the same verdict.
 //!
-//! **A range** of ratios is the same, with the bands of both of its ends and what is between them.
+//! **A range** of ratios is the same, with the bands of both of its ends and what is between them. A gain of
+//! "up to" a ratio is the range from no gain to that one: its side has to be shown, and its band has one end.
 //!
 //! **Equality** ("no difference", "similar") is confirmed if the whole interval is within the tolerance,
 //! which is the claim's, and 3 % at least. It is contradicted if the whole interval is outside, and not
@@ -64,6 +65,9 @@ impl Target {
         let bound = |op| Target::Bound { op, bound: ratio.stated, is_ratio: true };
         match ratio.relation {
             Relation::AtLeast => bound(Bound::AtLeast),
+            Relation::AtMost if ratio.stated > 1.0 && ratio.direction == Direction::NumeratorHigher => {
+                Target::Ratio { low: 1.0, high: ratio.stated }
+            }
             Relation::AtMost => bound(Bound::AtMost),
             Relation::Range => {
                 Target::Ratio { low: ratio.stated, high: ratio.stated_max.unwrap_or(ratio.stated) }
@@ -102,7 +106,7 @@ impl Target {
             Target::Ratio { low, high } => {
                 let (least, most) = (band(low).low, band(high).high);
                 let is_of_the_size = range.low <= most && range.high >= least;
-                sided(range, 1.0, low, is_of_the_size)
+                sided(range, 1.0, if low > 1.0 { low } else { high }, is_of_the_size)
             }
             Target::Difference(stated) if stated < 0.0 => {
                 Target::Difference(-stated).verdict(&estimate.negative())

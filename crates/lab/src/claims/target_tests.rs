@@ -76,6 +76,16 @@ fn a_range_is_met_within_it_and_near_its_ends() {
 }
 
 #[test]
+fn a_gain_of_up_to_a_ratio_is_a_gain_and_not_much_larger() {
+    let gain = Target::Ratio { low: 1.0, high: 1.15 };
+    check(gain, 1.05, 1.02, 1.08, "confirmed");
+    check(gain, 1.18, 1.16, 1.21, "confirmed");
+    check(gain, 1.3, 1.25, 1.35, "direction-only");
+    check(gain, 1.02, 0.97, 1.08, "not-decided");
+    check(gain, 1.0, 0.99, 1.01, "contradicted");
+}
+
+#[test]
 fn equality_is_an_interval_within_the_tolerance() {
     check(Target::equal(0.0), 1.01, 0.99, 1.02, "confirmed");
     check(Target::equal(0.0), 1.02, 0.99, 1.05, "not-decided");

@@ -64,8 +64,9 @@ impl ReadAhead {
 }
 
 impl Cache {
-    /// Reads from the start of the host's read to the end of its stripe. Returns whether it sent such a
-    /// read: false if it would be no longer than the host's, or too long.
+    /// Reads from the start of the host's read to the end of its stripe, or from the start of that stripe if
+    /// what is before it is there already. Returns whether it sent such a read: false if it would be no longer
+    /// than the host's, or too long.
     pub(super) fn fetch_stripe(&mut self, at: Instant, slot: Slot) -> bool {
         let stripe_bytes = self.parameters.read_ahead_bytes;
         let asked = self.base.requests.get(slot).request;
@@ -73,7 +74,11 @@ impl Cache {
             return false;
         }
         let stripe_end = asked.end_bytes().next_multiple_of(stripe_bytes);
-        let (start_bytes, end_bytes) = (asked.offset_bytes, stripe_end.min(self.base.size_bytes));
+        let stripe_start = (asked.end_bytes() - 1) / stripe_bytes * stripe_bytes;
+        let has_begin =
+            stripe_start > asked.offset_bytes && self.read_cache.hit(asked.offset_bytes, stripe_start);
+        let start_bytes = if has_begin { stripe_start } else { asked.offset_bytes };
+        let end_bytes = stripe_end.min(self.base.size_bytes);
         // A longer read would not fit into the read cache, and it keeps all members of the array busy anyway.
         if end_bytes == asked.end_bytes() || end_bytes - start_bytes > stripe_bytes {
             return false;

@@ -258,6 +258,18 @@ fn a_reader_that_goes_on_brings_the_rest_of_each_stripe() {
     assert_eq!(reads_below(Order::Random, 4), (64, 64 * 4_096));
 }
 
+#[test]
+fn a_reader_whose_reads_cross_stripes_brings_each_stripe_once() {
+    let mut driver = over(read_ahead(), disk());
+    let first_bytes = 63 * 512;
+    for id in 0..64 {
+        latency_ns(&mut driver, request(id, Operation::Read, first_bytes + id * 4_096, 4_096));
+    }
+    // The first read, the rest of its stripe, and four stripes more.
+    let below = driver.device().below().counters();
+    assert_eq!((below.reads, first_bytes + below.read_bytes), (6, 5 * STRIPE_BYTES));
+}
+
 /// 16 KiB, one at a time, on two mirrored pairs.
 fn sequential_reads_per_s(read_ahead_bytes: u64) -> f64 {
     let member = |seed| -> Box<dyn Device> { Box::new(Disk::new(disk_parameters(), SIZE_BYTES, seed)) };
