@@ -12,11 +12,14 @@
 //! * MySQL 8.0.30 and later compute the capacities of the log in another way, and take the larger of the two
 //!   percentages where MariaDB takes a mean.
 
-use std::collections::VecDeque;
+mod averages;
+mod dirty_pages;
 
 use super::{Phase, TICKS_PER_SECOND, page_writes};
 use crate::draw::Draws;
 use crate::facts::{Access, Places, Region};
+use averages::Averages;
+use dirty_pages::{DirtyPages, take_of_list};
 
 /// The settings of the page cleaner, with the server's defaults for those that are not set.
 #[derive(Debug, Clone, PartialEq)]
@@ -72,8 +75,6 @@ pub struct Part {
 
 /// Pages of one batch of the doublewrite buffer, which it writes at once.
 const BATCH_PAGES: u64 = 128;
-/// `innodb_flushing_avg_loops`: rounds, and seconds.
-const AVERAGE_LOOPS: u64 = 30;
 /// `buf_flush_lsn_scan_factor`.
 const SCAN_FACTOR: u64 = 3;
 /// A record of a checkpoint, and the header of the log with its place.
@@ -102,13 +103,6 @@ pub(crate) struct Cleaner {
     averages: Averages,
 }
 
-/// Pages by the end of the log at their first change, the oldest first.
-#[derive(Debug, Default)]
-struct DirtyPages {
-    pages: VecDeque<(f64, u64)>,
-    count: u64,
-}
-
 /// What is left of a round.
 #[derive(Debug)]
 struct Round {
@@ -127,18 +121,6 @@ struct Batch {
     checkpoint: Option<f64>,
     /// What is left, the next phase last.
     phases: Vec<Phase>,
-}
-
-/// Means over the last rounds of the cleaner.
-#[derive(Debug, Default)]
-struct Averages {
-    rounds: u64,
-    ticks: u64,
-    written_pages: u64,
-    first_log_end: f64,
-    page_rate: f64,
-    log_rate: f64,
-    has_period: bool,
 }
 
 impl InnodbRules {
@@ -163,51 +145,6 @@ impl InnodbRules {
         let factor = (age * 100.0 / async_age).floor();
         let capacities = (self.io_capacity_max / self.io_capacity.max(1)) as f64;
         (capacities * factor * factor.sqrt() / 7.5).floor()
-    }
-}
-
-impl DirtyPages {
-    /// As many pages as given, spread evenly over the changes of the last `age` bytes of the log.
-    fn spread(count: u64, age: f64) -> DirtyPages {
-        let steps = 100.min(count);
-        let pages = (0..steps).map(|step| {
-            let pages = count * (step + 1) / steps - count * step / steps;
-            (age * (step as f64 / steps as f64 - 1.0), pages)
-        });
-        DirtyPages { pages: pages.collect(), count }
-    }
-
-    fn push(&mut self, log_end: f64, pages: u64) {
-        if pages > 0 {
-            self.pages.push_back((log_end, pages));
-            self.count += pages;
-        }
-    }
-
-    fn oldest(&self) -> Option<f64> {
-        self.pages.front().map(|(first, _)| *first)
-    }
-
-    fn before(&self, end: f64) -> u64 {
-        self.pages.iter().take_while(|(first, _)| *first < end).map(|(_, pages)| pages).sum()
-    }
-
-    /// Takes at most that many of the oldest pages.
-    fn take(&mut self, most: u64) -> u64 {
-        let taken = most.min(self.count);
-        let mut left = taken;
-        while let Some((_, pages)) = self.pages.front_mut()
-            && left > 0
-        {
-            let part = left.min(*pages);
-            *pages -= part;
-            left -= part;
-            if *pages == 0 {
-                self.pages.pop_front();
-            }
-        }
-        self.count -= taken;
-        taken
     }
 }
 
@@ -417,20 +354,6 @@ impl Cleaner {
     }
 }
 
-/// Takes at most that many pages whose first change is before the given one, the oldest of both first.
-fn take_of_list(hot: &mut DirtyPages, cold: &mut DirtyPages, most: u64, before: f64) -> u64 {
-    let mut taken = 0;
-    while taken < most {
-        let of = |pages: &DirtyPages| pages.oldest().unwrap_or(f64::INFINITY);
-        let older = if of(hot) <= of(cold) { &mut *hot } else { &mut *cold };
-        let Some((_, pages)) = older.pages.front().copied().filter(|(first, _)| *first < before) else {
-            break;
-        };
-        taken += older.take(pages.min(most - taken));
-    }
-    taken
-}
-
 impl Innodb {
     /// A checkpoint: its record and the header of the log, each written and flushed.
     fn checkpoint_phases(&self) -> Vec<Phase> {
@@ -438,34 +361,6 @@ impl Innodb {
         let access = Access { offset_bytes: region.offset_bytes, size_bytes: CHECKPOINT_BYTES };
         let write = || Phase::Write { mount, accesses: vec![access] };
         vec![Phase::Flush { mount }, write(), Phase::Flush { mount }, write()]
-    }
-}
-
-impl Averages {
-    fn begin_period(&mut self, log_end: f64) {
-        self.rounds = 0;
-        self.ticks = 0;
-        self.written_pages = 0;
-        self.first_log_end = log_end;
-    }
-
-    fn count_round(&mut self, log_end: f64) {
-        self.rounds += 1;
-        let seconds = (self.ticks as f64 / TICKS_PER_SECOND as f64).max(1.0);
-        let page_rate = self.written_pages as f64 / seconds;
-        let log_rate = (log_end - self.first_log_end) / seconds;
-        let is_period = self.rounds >= AVERAGE_LOOPS || self.ticks >= AVERAGE_LOOPS * TICKS_PER_SECOND;
-        if !self.has_period {
-            // Before the first full period the rates of what there is, so that a simulation needs no 30 s to begin.
-            (self.page_rate, self.log_rate) = (page_rate, log_rate);
-        } else if is_period {
-            self.page_rate = (page_rate + self.page_rate) / 2.0;
-            self.log_rate = (log_rate + self.log_rate) / 2.0;
-        }
-        if is_period {
-            self.has_period = true;
-            self.begin_period(log_end);
-        }
     }
 }
 

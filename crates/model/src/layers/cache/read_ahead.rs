@@ -74,7 +74,7 @@ impl Cache {
             return false;
         }
         let stripe_end = asked.end_bytes().next_multiple_of(stripe_bytes);
-        let stripe_start = (asked.end_bytes() - 1) / stripe_bytes * stripe_bytes;
+        let stripe_start = stripe_end - stripe_bytes;
         let has_begin =
             stripe_start > asked.offset_bytes && self.read_cache.hit(asked.offset_bytes, stripe_start);
         let start_bytes = if has_begin { stripe_start } else { asked.offset_bytes };
