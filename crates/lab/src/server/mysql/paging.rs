@@ -10,6 +10,7 @@ use spindle_twin::InnodbRules;
 use super::files::{LOG_BIN, is_off, redo_bytes};
 use super::release::{Flavour, Release};
 use super::settings::size_bytes;
+use super::telemetry::{FLUSHED, REDO};
 use crate::server::settings::{Settings, setting};
 use crate::server::telemetry::{Paging, Rules};
 
@@ -52,7 +53,7 @@ pub(super) fn paging(moved: &BTreeMap<String, f64>, settings: &Settings, version
 
 /// Whether the redo log is flushed for each commit, as it is by default.
 fn flushes_commits(settings: &Settings) -> bool {
-    setting(settings, "innodb_flush_log_at_trx_commit").is_none_or(|value| matches!(value, "1" | "3"))
+    setting(settings, REDO).is_none_or(|value| FLUSHED.contains(&value))
 }
 
 fn release(version: &str) -> Option<Release> {

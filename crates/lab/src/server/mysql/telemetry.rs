@@ -72,7 +72,9 @@ const CHARTS: [Chart; 9] = [
     },
 ];
 
-const REDO: &str = "innodb_flush_log_at_trx_commit";
+pub(super) const REDO: &str = "innodb_flush_log_at_trx_commit";
+/// Its values with which each commit waits for a FLUSH. In MariaDB, 3 also flushes when a group is prepared.
+pub(super) const FLUSHED: [&str; 2] = ["1", "3"];
 const WAIT_POINT: &str = "rpl_semi_sync_master_wait_point";
 const FLUSH_METHOD: &str = "innodb_flush_method";
 /// From MariaDB 11.0 on, in place of the flush method.
@@ -147,8 +149,7 @@ impl Telemetry for MysqlTelemetry {
         let is_one_of = |name: &str, words: &[&str]| {
             settings.get(name).is_some_and(|value| words.contains(&&*value.to_ascii_lowercase()))
         };
-        // In MariaDB, 3 also flushes when a group is prepared.
-        let redo = is_one_of(REDO, &["1", "3"]).then_some(FileClass::Redo);
+        let redo = is_one_of(REDO, &FLUSHED).then_some(FileClass::Redo);
         let has_binlog = is_one_of("log_bin", &["on", "1"]) && is_one_of("sync_binlog", &["1"]);
         let logs = redo.into_iter().chain(has_binlog.then_some(FileClass::Binlog));
         Durability {
