@@ -353,7 +353,7 @@ fn attach(mut client: Client, options: &DiskOptions) -> Result<(Client, PathBuf,
     let delay_real_ns = floor::delay_real_ns(options.serve.dilation);
     client.call(&control::Command::SetDelay { delay_real_ns: Some(delay_real_ns) })?;
     client.call(&control::Command::Timing { on: true })?;
-    let floor = floor::measure(&device, delay_real_ns, || workers::hurry(&device))
+    let floor = floor::measure(&device, options.serve.dilation, || workers::hurry(&device))
         .context("measuring the emulator's floor")?;
     client.call(&control::Command::SetDelay { delay_real_ns: None })?;
     client.call(&control::Command::SetFloor(floor))?;

@@ -294,7 +294,8 @@ impl<'a> Replicas<'a> {
         self.set = None;
         for replica in &mut self.replicas {
             if let Some(mut running) = replica.running.take() {
-                let stopped = self.interrupt.kill_on_signal(running.process_id(), || running.stop(patience));
+                let stopped =
+                    self.interrupt.kill_on_signal(running.process_id(), || running.discard(patience));
                 stopped.with_context(|| replica.name.clone())?;
             }
         }

@@ -351,6 +351,9 @@ impl Attempt<'_, '_> {
         if scenario.run.start != StartState::Cold {
             warm_up::read_into_page_cache(circular_files)?;
         }
+        if scenario.run.start == StartState::WarmFast {
+            interrupt.kill_on_signal(server_id, || running.fill_cache())?;
+        }
         let durability = self.ask(running)?;
         self.replicas.follow(laboratory.work_directory, &self.memory)?;
         let run_spec = self.run_spec(running);
@@ -422,7 +425,7 @@ impl Attempt<'_, '_> {
         self.phases.enter("stop")?;
         let patience = laboratory.wait(STOP_PATIENCE).patience;
         self.replicas.stop(patience)?;
-        interrupt.kill_on_signal(server_id, || running.stop(patience))?;
+        interrupt.kill_on_signal(server_id, || running.discard(patience))?;
         self.keep_traces()
     }
 

@@ -52,6 +52,12 @@ pub trait Running: Debug {
         0
     }
 
+    /// Reads all data into the server's own cache, if that holds them: as after hours of work. A run of a few
+    /// seconds leaves the pages out that it does not meet.
+    fn fill_cache(&mut self) -> Result<()> {
+        Ok(())
+    }
+
     /// Values of these settings as the server reports them, by the same names.
     fn settings(&mut self, _names: &[String]) -> Result<Settings> {
         Ok(BTreeMap::new())
@@ -85,6 +91,11 @@ pub trait Running: Debug {
     /// Shuts the server down cleanly.
     fn stop(&mut self, _timeout: Duration) -> Result<()> {
         Ok(())
+    }
+
+    /// Ends the server as fast as it allows. What it wrote is not needed any more.
+    fn discard(&mut self, timeout: Duration) -> Result<()> {
+        self.stop(timeout)
     }
 
     /// Sends SIGKILL. This simulates a crash of the process, not of the storage.

@@ -44,6 +44,15 @@ fn a_loaded_database_runs_and_stays_consistent_over_a_restart() {
 }
 
 #[test]
+fn a_cache_for_all_data_is_filled_and_a_smaller_one_is_left() {
+    let Some(mut server) = in_check_all(|| BED.loaded_with(&[("innodb_buffer_pool_size", "512M")])) else {
+        return;
+    };
+    server.check_fills_its_cache("Innodb_pages_read", 16_384.0);
+    BED.loaded().unwrap().check_leaves_its_cache("Innodb_pages_read");
+}
+
+#[test]
 fn every_oltp_script_runs_and_its_database_is_verified() {
     let Some(server) = in_check_all(|| BED.empty()) else { return };
     check_every_script(&server.endpoint());

@@ -41,6 +41,8 @@ pub(super) enum Scope {
 pub(super) struct Protocol {
     pub(super) speaks: fn(&Endpoint) -> bool,
     pub(super) connect: fn(&Endpoint, Scope) -> Result<Box<dyn Monitor>>,
+    /// See [`super::Running::fill_cache`].
+    pub(super) fill_cache: fn(&Endpoint) -> Result<()>,
     pub(super) telemetry: &'static dyn Telemetry,
     pub(super) production: &'static Production,
 }
@@ -75,6 +77,11 @@ impl Inquiry {
 
     pub(super) fn production(&self) -> &'static Production {
         self.protocol.production
+    }
+
+    /// Takes as long as reading the whole database does. The endpoint names it.
+    pub(super) fn fill_cache(&self, endpoint: &Endpoint) -> Result<()> {
+        (self.protocol.fill_cache)(endpoint).context("filling the server's cache")
     }
 
     pub(super) fn connect(&mut self) -> Result<()> {

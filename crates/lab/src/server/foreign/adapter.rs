@@ -176,6 +176,11 @@ impl Ways for ByCommands {
         run_command(&mut commands.command(&commands.stop, instance), "stop", instance)?;
         process.wait_stopped(timeout)
     }
+
+    /// What its process started is known to its commands alone.
+    fn discard(&self, process: &mut Process, timeout: Duration) -> Result<()> {
+        self.stop(process, timeout)
+    }
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@
 //! This module has the differences among MariaDB, MySQL, Percona Server and their versions (`release.rs`). It
 //! knows no other server, and no use of its counters.
 
+mod cache;
 mod files;
 mod monitor;
 mod options;

@@ -8,6 +8,7 @@ use mysql::prelude::Queryable;
 use spindle_load::Endpoint;
 use spindle_load::sql::mysql::connect;
 
+use super::cache;
 use super::settings::size_bytes;
 use super::telemetry::production::{self, CHECKPOINT_LSN, WRITTEN_LSN};
 use super::telemetry::{
@@ -19,6 +20,7 @@ use crate::server::settings::{Settings, plain_name};
 pub(in crate::server) static PROTOCOL: Protocol = Protocol {
     speaks: |endpoint| matches!(endpoint, Endpoint::MysqlSocket { .. } | Endpoint::MysqlTcp { .. }),
     connect: |endpoint, scope| Ok(Box::new(Monitor::connect(endpoint, scope)?)),
+    fill_cache: cache::fill,
     telemetry: &MysqlTelemetry,
     production: &production::PRODUCTION,
 };

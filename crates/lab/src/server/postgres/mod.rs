@@ -14,6 +14,7 @@
 //! This module has PostgreSQL's programs, settings, log and statistics. It knows no other server, and no use
 //! of its counters.
 
+mod cache;
 mod log;
 mod monitor;
 mod paging;

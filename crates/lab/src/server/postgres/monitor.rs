@@ -8,18 +8,19 @@ use anyhow::{Context, Result, bail, ensure};
 use spindle_load::Endpoint;
 use spindle_load::sql::{Class, Session, SqlError, Statement, connect};
 
-use super::DATABASE;
 use super::telemetry::production::{self, SESSIONS_AT_WORK, UPTIME};
 use super::telemetry::{
     CHECKPOINT_AGE, DEAD_ROWS, IO_WAITERS, LATCH_WAITERS, LOCK_WAITERS, LOG_LIMIT, PostgresTelemetry,
     SNAPSHOT_AGE,
 };
+use super::{DATABASE, cache};
 use crate::server::connection::{self, Protocol, Scope};
 use crate::server::settings::{Settings, plain_name};
 
 pub(in crate::server) static PROTOCOL: Protocol = Protocol {
     speaks: |endpoint| matches!(endpoint, Endpoint::PostgresSocket { .. } | Endpoint::PostgresTcp { .. }),
     connect: |endpoint, scope| Ok(Box::new(Monitor::connect(endpoint, scope)?)),
+    fill_cache: cache::fill,
     telemetry: &PostgresTelemetry,
     production: &production::PRODUCTION,
 };

@@ -25,6 +25,12 @@ pub(in crate::server) trait Ways: Debug {
     fn stop(&self, process: &mut Process, timeout: Duration) -> Result<()> {
         process.stop(Signal::TERM, timeout)
     }
+
+    /// See [`Running::discard`].
+    fn discard(&self, process: &mut Process, _timeout: Duration) -> Result<()> {
+        process.fail_if_dead()?;
+        process.crash()
+    }
 }
 
 #[derive(Debug)]
@@ -53,6 +59,10 @@ impl<W: Ways> Running for Started<W> {
         self.process.id()
     }
 
+    fn fill_cache(&mut self) -> Result<()> {
+        self.inquiry.fill_cache(&self.endpoint).map_err(|error| self.process.explain(error))
+    }
+
     fn settings(&mut self, names: &[String]) -> Result<Settings> {
         self.inquiry.settings(names).map_err(|error| self.process.explain(error))
     }
@@ -72,6 +82,11 @@ impl<W: Ways> Running for Started<W> {
     fn stop(&mut self, timeout: Duration) -> Result<()> {
         self.inquiry.disconnect();
         self.ways.stop(&mut self.process, timeout)
+    }
+
+    fn discard(&mut self, timeout: Duration) -> Result<()> {
+        self.inquiry.disconnect();
+        self.ways.discard(&mut self.process, timeout)
     }
 
     fn crash(&mut self) -> Result<()> {

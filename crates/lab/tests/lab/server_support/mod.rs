@@ -223,6 +223,25 @@ impl OwnServer {
         Counted { before, after, summary }
     }
 
+    /// With a cache for the whole database, it is read once and never again. `reads` counts pages.
+    pub(crate) fn check_fills_its_cache(&mut self, reads: &str, page_bytes: f64) {
+        let mut filling = || {
+            let before = self.counters().unwrap()[reads];
+            self.fill_cache().unwrap();
+            self.counters().unwrap()[reads] - before
+        };
+        let (first, second) = (filling(), filling());
+        assert!(first * page_bytes > 50e6 && second == 0.0, "{first} and {second} pages");
+    }
+
+    /// With a cache that is too small, nothing is read.
+    pub(crate) fn check_leaves_its_cache(&mut self, reads: &str) {
+        let before = self.counters().unwrap()[reads];
+        self.fill_cache().unwrap();
+        let count = self.counters().unwrap()[reads] - before;
+        assert!(count < 1_000.0, "{count} pages were read");
+    }
+
     pub(crate) fn check_every_planted_violation(&self) {
         planted::check_every_planted_violation(&*tpcc_workload(), &self.endpoint());
     }
