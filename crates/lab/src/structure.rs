@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each crate, and those that it may depend on.
-const CRATES: [(&str, &[&str]); 8] = [
+const CRATES: [(&str, &[&str]); 9] = [
     ("dilate", &[]),
     ("model", &[]),
     ("stats", &[]),
@@ -14,12 +14,14 @@ const CRATES: [(&str, &[&str]); 8] = [
     ("mount", &["base", "model"]),
     ("load", &["base"]),
     ("twin", &["model"]),
-    ("lab", &["base", "load", "model", "mount", "stats", "twin"]),
+    ("scatter", &[]),
+    ("lab", &["base", "load", "model", "mount", "scatter", "stats", "twin"]),
 ];
 
 /// Crates that are divided into rooms: each room uses those before it in its line and none after it.
-const ROOMS: [(&str, &[&str]); 2] = [
+const ROOMS: [(&str, &[&str]); 3] = [
     ("load", &["protocol", "sql", "foreign", "workload", "runner", "workloads", "catalog", "process"]),
+    ("scatter", &["sql", "facts", "plan", "servers", "split", "execute"]),
     (
         "lab",
         &[

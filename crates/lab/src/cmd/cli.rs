@@ -7,8 +7,8 @@ use anyhow::{Error, Result};
 use clap::{Parser, Subcommand};
 
 use crate::cmd::{
-    advise, clean, compare, disk, docs, doctor, load, new, observe, plan, published, report, run, server,
-    study, watch,
+    advise, clean, compare, disk, docs, doctor, load, new, observe, plan, published, query, report, run,
+    server, study, watch,
 };
 use crate::host::interrupt::Interrupted;
 use spindle_base::Mistake;
@@ -56,6 +56,12 @@ enum Command {
     /// process and its disk. Nothing is put on the server, and none of it needs root. The record has the form
     /// of a run's, without latencies.
     Observe(observe::ObserveArguments),
+    /// Answer a query in fragments on several connections to a server that is already running.
+    ///
+    /// One query reads with one core and one request at a time. Its fragments each read a part of its largest table, side
+    /// by side, and a SELECT over what they return has the same answer. A query that cannot be split, or would gain nothing, is
+    /// answered on one connection, and the reason is told.
+    Query(query::QueryArguments),
     /// Bring up, measure, clone and take down emulated disks.
     Disk(disk::DiskArguments),
     /// Run a workload against a server that is already running.
@@ -103,6 +109,7 @@ impl Cli {
             Command::Study(arguments) => study::run(&arguments),
             Command::Advise(arguments) => advise::run(&arguments).map(done),
             Command::Observe(arguments) => observe::run(&arguments),
+            Command::Query(arguments) => query::run(&arguments).map(done),
             Command::Disk(arguments) => disk::run(arguments).map(done),
             Command::Load(arguments) => load::run(arguments).map(done),
             Command::Server(arguments) => server::run(&arguments).map(done),

@@ -13,6 +13,7 @@ pub mod observe;
 mod output;
 pub mod plan;
 pub mod published;
+pub mod query;
 pub mod report;
 pub mod run;
 pub mod server;

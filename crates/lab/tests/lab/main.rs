@@ -39,6 +39,7 @@ mod planted;
 mod postgres;
 mod postgres_run;
 mod published;
+mod query;
 mod records_data;
 mod replication;
 mod report_compare;

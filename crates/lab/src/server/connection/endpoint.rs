@@ -24,6 +24,15 @@ pub fn parse_to_observe(text: &str) -> Result<Endpoint, String> {
     Ok(endpoint)
 }
 
+/// As [`parse`], for queries: a server that speaks MySQL's protocol, and no database unless the URL names one.
+pub fn parse_to_query(text: &str) -> Result<Endpoint, String> {
+    let endpoint = parse_with(text, "")?;
+    match endpoint {
+        Endpoint::MysqlSocket { .. } | Endpoint::MysqlTcp { .. } => Ok(endpoint),
+        _ => Err("is no MariaDB and no MySQL".to_owned()),
+    }
+}
+
 fn parse_with(text: &str, default_database: &str) -> Result<Endpoint, String> {
     let mut endpoint = parse_text(text, default_database)?;
     let (password, variable) = match &mut endpoint {

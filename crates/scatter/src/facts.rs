@@ -1,0 +1,77 @@
+//! What the planner must know of tables and results.
+
+use std::fmt::Debug;
+
+/// A table of a server.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct TableFacts {
+    pub columns: Vec<Column>,
+    /// The server's estimate.
+    pub rows: u64,
+    /// In their order; empty without partitions.
+    pub partitions: Vec<String>,
+    /// Columns of each index, the primary one first.
+    pub indexes: Vec<Vec<String>>,
+    pub is_base_table: bool,
+}
+
+impl TableFacts {
+    /// The column of this name; letters of either case are the same.
+    pub fn column(&self, name: &str) -> Option<&Column> {
+        self.columns.iter().find(|column| column.name.eq_ignore_ascii_case(name))
+    }
+}
+
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Column {
+    pub name: String,
+    pub kind: Kind,
+    pub nullable: bool,
+}
+
+/// What ranges of a column's values are made of.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Kind {
+    Integer,
+    Date,
+    #[default]
+    Other,
+}
+
+/// A name of a table as a query has it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct TableName {
+    /// Without one, the connection's own.
+    pub schema: Option<String>,
+    pub name: String,
+}
+
+/// A column of a query's result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResultColumn {
+    pub name: String,
+    /// Digits after the point of a floating point number that is shown with a fixed number of them.
+    pub digits: Option<u8>,
+}
+
+impl ResultColumn {
+    /// An expression that is shown as the column is.
+    pub fn shown(&self, expression: &str) -> String {
+        match self.digits {
+            Some(digits) => format!("ROUND({expression}, {digits})"),
+            None => expression.to_owned(),
+        }
+    }
+}
+
+/// Where the planner asks.
+pub trait Facts: Debug {
+    /// `None` for a table that the server does not have or does not show.
+    fn table(&self, name: &TableName) -> Option<TableFacts>;
+
+    /// The columns of a query's result.
+    ///
+    /// # Errors
+    /// The server's words: the query is wrong.
+    fn result(&self, query: &str) -> Result<Vec<ResultColumn>, String>;
+}

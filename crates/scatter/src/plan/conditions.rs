@@ -1,0 +1,98 @@
+//! What must be true of each row of a SELECT: conditions on one table, and columns that are equal.
+
+use sqlparser::ast::{BinaryOperator, Expr, JoinConstraint, JoinOperator, ObjectNamePart, Select};
+
+use super::check::columns_in;
+use super::scope::Scope;
+use crate::sql::print::explicit;
+
+/// A column of the table at this index of [`super::Block::tables`].
+pub type ColumnOf = (usize, String);
+
+#[derive(Debug, Default)]
+pub(super) struct Conditions {
+    /// Table, the columns that the condition names, and its text.
+    pub(super) of_one_table: Vec<(usize, Vec<String>, String)>,
+    pub(super) equal: Vec<(ColumnOf, ColumnOf)>,
+}
+
+impl Conditions {
+    pub(super) fn of(select: &Select, scope: &Scope) -> Conditions {
+        let mut found = Conditions::default();
+        if let Some(selection) = &select.selection {
+            found.add(selection, scope);
+        }
+        let mut index = 0;
+        for from in &select.from {
+            index += 1;
+            for join in &from.joins {
+                let constraint = match &join.join_operator {
+                    JoinOperator::Join(constraint)
+                    | JoinOperator::Inner(constraint)
+                    | JoinOperator::CrossJoin(constraint)
+                    | JoinOperator::StraightJoin(constraint) => Some(constraint),
+                    _ => None,
+                };
+                match constraint {
+                    Some(JoinConstraint::On(condition)) => found.add(condition, scope),
+                    Some(JoinConstraint::Using(names)) => {
+                        let columns = names.iter().filter_map(|name| match name.0.last() {
+                            Some(ObjectNamePart::Identifier(name)) => Some(name.value.as_str()),
+                            _ => None,
+                        });
+                        columns.for_each(|column| found.add_merged(column, index, scope));
+                    }
+                    _ => {}
+                }
+                index += 1;
+            }
+        }
+        // An outer join makes rows of NULLs, for which a condition of an inner join need not be true.
+        let is_kept = |table: usize| !scope.places[table].is_optional;
+        found.of_one_table.retain(|(table, _, _)| is_kept(*table));
+        found.equal.retain(|((one, _), (other, _))| is_kept(*one) && is_kept(*other));
+        found
+    }
+
+    fn add(&mut self, condition: &Expr, scope: &Scope) {
+        match condition {
+            Expr::Nested(inner) => return self.add(inner, scope),
+            Expr::BinaryOp { left, op: BinaryOperator::And, right } => {
+                self.add(left, scope);
+                return self.add(right, scope);
+            }
+            Expr::BinaryOp { left, op: BinaryOperator::Eq, right } => {
+                if let (Some(one), Some(other)) = (column(left, scope), column(right, scope))
+                    && one.0 != other.0
+                {
+                    return self.equal.push((one, other));
+                }
+            }
+            _ => {}
+        }
+        let Some(columns) = columns_in(condition) else { return };
+        let columns: Option<Vec<ColumnOf>> = columns.iter().map(|name| column(name, scope)).collect();
+        let Some(columns) = columns else { return };
+        let Some(table) = columns.first().map(|(table, _)| *table) else { return };
+        if columns.iter().all(|(other, _)| *other == table) {
+            let names = columns.into_iter().map(|(_, name)| name).collect();
+            self.of_one_table.push((table, names, explicit(condition)));
+        }
+    }
+
+    /// A column that USING names.
+    fn add_merged(&mut self, name: &str, right: usize, scope: &Scope) {
+        let has = |place: &super::scope::Place| {
+            place.facts.as_ref().is_some_and(|facts| facts.column(name).is_some())
+        };
+        if let Some(left) = scope.places[..right].iter().position(has) {
+            self.equal.push(((left, name.to_owned()), (right, name.to_owned())));
+        }
+    }
+}
+
+fn column(expression: &Expr, scope: &Scope) -> Option<ColumnOf> {
+    let (place, name) = scope.column_of(expression)?;
+    let index = scope.places.iter().position(|other| std::ptr::eq(other, place))?;
+    Some((index, name))
+}

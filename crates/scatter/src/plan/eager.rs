@@ -1,0 +1,282 @@
+//! Eager aggregation (Yan and Larson, 1995): fragments group the fact table by the keys of its dimensions, and the merge joins the
+//! dimensions to the groups. A fragment then joins nothing, and the merge joins few rows.
+
+use std::mem;
+use std::ops::ControlFlow;
+
+use sqlparser::ast::{
+    BinaryOperator, Expr, GroupByExpr, Ident, ObjectName, ObjectNamePart, Query, Select, SelectItem, SetExpr,
+    TableAlias, TableFactor, Visit, VisitMut, Visitor, VisitorMut,
+};
+
+use super::Refusal;
+use super::aggregate::{Parts, aggregate, needs_rows};
+use super::block::{Block, Written};
+use super::check::{check_clauses, check_expressions, columns_in};
+use super::scope::Scope;
+use crate::facts::{Facts, ResultColumn};
+use crate::sql::print::{explicit, quoted, verbatim};
+
+/// A larger dimension costs the merge more than it saves the fragments.
+const DIMENSION_ROWS_MOST: u64 = 200_000;
+/// Groups that the fragments may return, of a table with this many rows for each.
+const GROUPS_MOST: u64 = 100_000;
+const ROWS_EACH: u64 = 10;
+
+/// # Errors
+/// Why the fragments would not gain by it.
+pub(super) fn plan_eager(
+    query: &Query,
+    result: &[ResultColumn],
+    table: &str,
+    facts: &dyn Facts,
+) -> Result<Block, Refusal> {
+    let SetExpr::Select(select) = &*query.body else { return refused("it is no single SELECT") };
+    check_clauses(query, select)?;
+    check_expressions(query)?;
+    if matches!(&select.group_by, GroupByExpr::Expressions(_, modifiers) if !modifiers.is_empty()) {
+        return refused("it has totals");
+    }
+    let scope = Scope::of(select, facts)?;
+    let fact = fact(&scope)?;
+    if select.projection.len() != result.len() {
+        return refused("its columns are not its expressions");
+    }
+    let mut rest = query.clone();
+    let conditions = take_conditions(&mut rest, &scope, fact)?;
+
+    // What is left of the query reads groups in the place of the fact table.
+    let mut parts = Parts::default();
+    if let ControlFlow::Break(refusal) =
+        VisitMut::visit(&mut rest, &mut Aggregates { parts: &mut parts, scope: &scope, fact, depth: 0 })
+    {
+        return Err(refusal);
+    }
+    if parts.columns.is_empty() || !parts.distinct.is_empty() || !parts.means.is_empty() {
+        return refused("its aggregates are not merged by themselves");
+    }
+    let mut names = Names { scope: &scope, fact, columns: Vec::new() };
+    if let ControlFlow::Break(refusal) = Visit::visit(&rest, &mut names) {
+        return Err(refusal);
+    }
+    let mut columns = names.columns;
+    columns.extend(scope.merged_columns().iter().filter(|name| has(&scope, fact, name)).cloned());
+    columns.iter_mut().for_each(|name| *name = name.to_ascii_lowercase());
+    columns.sort_unstable();
+    columns.dedup();
+    check_groups(select, &scope, fact, &columns)?;
+
+    let alias = &scope.places[fact].alias;
+    let column = |name: &String| format!("{}.{}", quoted(alias), quoted(name));
+    let keys: Vec<String> =
+        columns.iter().map(|name| format!("{} AS {}", column(name), quoted(name))).collect();
+    let computed = parts.columns.iter().map(|(name, expression)| format!("{expression} AS {name}"));
+    let list = keys.into_iter().chain(computed).collect::<Vec<_>>().join(", ");
+    let groups: Vec<String> = columns.iter().map(column).collect();
+    let written = Written {
+        list,
+        tail: format!(" GROUP BY {} ORDER BY NULL", groups.join(", ")),
+        before_merge: Vec::new(),
+        merge: merge(rest, result, &scope, fact, table)?,
+        are_rows: false,
+    };
+    Ok(Block::of_one_table(select, scope, fact, conditions, written, table))
+}
+
+fn refused<T>(why: &str) -> Result<T, Refusal> {
+    Err(Refusal(why.to_owned()))
+}
+
+fn has(scope: &Scope, fact: usize, column: &str) -> bool {
+    scope.places[fact].facts.as_ref().is_some_and(|facts| facts.column(column).is_some())
+}
+
+/// The largest table, if all others are small enough to be joined later.
+fn fact(scope: &Scope) -> Result<usize, Refusal> {
+    let mut sizes = Vec::new();
+    for (index, place) in scope.places.iter().enumerate() {
+        match &place.facts {
+            Some(facts) if facts.is_base_table && !place.is_optional => sizes.push((facts.rows, index)),
+            _ => return refused("it does not join base tables alone"),
+        }
+    }
+    sizes.sort_unstable();
+    let Some((_, fact)) = sizes.pop() else { return refused("it reads no table") };
+    let is_small = |(rows, _): &(u64, usize)| *rows <= DIMENSION_ROWS_MOST;
+    match !sizes.is_empty() && sizes.iter().all(is_small) && !scope.merges_all() {
+        true => Ok(fact),
+        false => refused("it joins no dimensions"),
+    }
+}
+
+/// Takes the conditions on the fact table alone out of WHERE.
+fn take_conditions(query: &mut Query, scope: &Scope, fact: usize) -> Result<Vec<Expr>, Refusal> {
+    let SetExpr::Select(select) = &mut *query.body else { return refused("it is no single SELECT") };
+    let Some(selection) = select.selection.take() else { return Ok(Vec::new()) };
+    let (mut of_fact, mut others) = (Vec::new(), Vec::new());
+    let mut all = Vec::new();
+    conjuncts(selection, &mut all);
+    for condition in all {
+        let Some(columns) = columns_in(&condition) else { return refused("it has a subquery in WHERE") };
+        let is_of_fact = |column: &Expr| scope.place_of(column) == Some(fact);
+        match !columns.is_empty() && columns.iter().all(is_of_fact) {
+            true => of_fact.push(condition),
+            false => others.push(condition),
+        }
+    }
+    select.selection = others.into_iter().reduce(|left, right| Expr::BinaryOp {
+        left: Box::new(left),
+        op: BinaryOperator::And,
+        right: Box::new(right),
+    });
+    Ok(of_fact)
+}
+
+fn conjuncts(condition: Expr, found: &mut Vec<Expr>) {
+    match condition {
+        Expr::Nested(inner) => conjuncts(*inner, found),
+        Expr::BinaryOp { left, op: BinaryOperator::And, right } => {
+            conjuncts(*left, found);
+            conjuncts(*right, found);
+        }
+        other => found.push(other),
+    }
+}
+
+/// Puts what merges an aggregate in its place.
+struct Aggregates<'a> {
+    parts: &'a mut Parts,
+    scope: &'a Scope,
+    fact: usize,
+    depth: usize,
+}
+
+impl VisitorMut for Aggregates<'_> {
+    type Break = Refusal;
+
+    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<Refusal> {
+        self.depth += 1;
+        match self.depth > 1 {
+            true => ControlFlow::Break(Refusal("it has a subquery".to_owned())),
+            false => ControlFlow::Continue(()),
+        }
+    }
+
+    fn pre_visit_expr(&mut self, expression: &mut Expr) -> ControlFlow<Refusal> {
+        let Some((name, function)) = aggregate(expression) else { return ControlFlow::Continue(()) };
+        let is_of_fact = columns_in(expression).is_some_and(|columns| {
+            columns.iter().all(|column| self.scope.place_of(column) == Some(self.fact))
+        });
+        if !is_of_fact || needs_rows(&name, function) {
+            return ControlFlow::Break(Refusal("an aggregate is not of the fact table alone".to_owned()));
+        }
+        match self.parts.finalize(&name, function) {
+            Ok(merged) => *expression = merged,
+            Err(refusal) => return ControlFlow::Break(refusal),
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Columns of the fact table that the rest of the query names.
+struct Names<'a> {
+    scope: &'a Scope,
+    fact: usize,
+    columns: Vec<String>,
+}
+
+impl Visitor for Names<'_> {
+    type Break = Refusal;
+
+    fn pre_visit_expr(&mut self, expression: &Expr) -> ControlFlow<Refusal> {
+        let name = match expression {
+            Expr::Identifier(name) if self.scope.place_of(expression).is_none() => Some(&name.value),
+            Expr::CompoundIdentifier(parts) if parts.len() > 2 => {
+                return ControlFlow::Break(Refusal("it names columns with their schema".to_owned()));
+            }
+            Expr::Identifier(_) | Expr::CompoundIdentifier(_) => {
+                if let Some((place, column)) = self.scope.column_of(expression)
+                    && std::ptr::eq(place, &self.scope.places[self.fact])
+                {
+                    self.columns.push(column);
+                }
+                None
+            }
+            _ => None,
+        };
+        // An alias, or a column that a join merges: if the fact table has it, its own is as good.
+        if let Some(name) = name.filter(|name| has(self.scope, self.fact, name)) {
+            self.columns.push(name.clone());
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Each column by which the fragments group must be the key of a dimension: of others nobody knows how many values
+/// they have.
+fn check_groups(select: &Select, scope: &Scope, fact: usize, columns: &[String]) -> Result<(), Refusal> {
+    let conditions = super::conditions::Conditions::of(select, scope);
+    let dimension_rows = |column: &String| {
+        let others = conditions.equal.iter().filter_map(|(one, other)| {
+            let is_it = |side: &(usize, String)| side.0 == fact && side.1.eq_ignore_ascii_case(column);
+            match (is_it(one), is_it(other)) {
+                (true, _) => Some(other.0),
+                (_, true) => Some(one.0),
+                _ => None,
+            }
+        });
+        others.filter_map(|place| scope.places[place].facts.as_ref().map(|facts| facts.rows)).min()
+    };
+    let mut groups = 1_u64;
+    for column in columns {
+        match dimension_rows(column) {
+            Some(rows) => groups = groups.saturating_mul(rows.max(1)),
+            None => return Err(Refusal(format!("{column} is the key of no dimension"))),
+        }
+    }
+    let rows = scope.places[fact].facts.as_ref().map_or(0, |facts| facts.rows);
+    match groups <= GROUPS_MOST && groups.saturating_mul(ROWS_EACH) <= rows {
+        true => Ok(()),
+        false => refused("its groups are too many"),
+    }
+}
+
+/// The rest of the query, over the groups in the place of the fact table.
+fn merge(
+    mut rest: Query,
+    result: &[ResultColumn],
+    scope: &Scope,
+    fact: usize,
+    table: &str,
+) -> Result<String, Refusal> {
+    let SetExpr::Select(select) = &mut *rest.body else { return refused("it is no single SELECT") };
+    for (item, column) in select.projection.iter_mut().zip(result) {
+        let expression = match item {
+            SelectItem::UnnamedExpr(expression) | SelectItem::ExprWithAlias { expr: expression, .. } => {
+                expression
+            }
+            _ => return refused("its columns are not its expressions"),
+        };
+        let expression = mem::replace(expression, verbatim(""));
+        let expr = match column.digits {
+            Some(_) => verbatim(column.shown(&explicit(&expression))),
+            None => expression,
+        };
+        *item = SelectItem::ExprWithAlias { expr, alias: Ident::with_quote('`', column.name.clone()) };
+    }
+    let (index, join) = scope.places[fact].position;
+    let from = &mut select.from[index];
+    let factor = if join == 0 { &mut from.relation } else { &mut from.joins[join - 1].relation };
+    if let TableFactor::Table { name, alias, partitions, index_hints, .. } = factor {
+        *name = ObjectName(vec![ObjectNamePart::Identifier(Ident::new(table))]);
+        *alias = Some(TableAlias {
+            explicit: true,
+            name: Ident::with_quote('`', scope.places[fact].alias.clone()),
+            columns: Vec::new(),
+            at: None,
+        });
+        partitions.clear();
+        index_hints.clear();
+    }
+    Ok(explicit(&rest))
+}

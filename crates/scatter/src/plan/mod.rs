@@ -1,0 +1,20 @@
+//! A query as data: fragments for servers, and one SELECT that makes the answer of what they return. It knows no
+//! connection; what it must know of tables it asks through [`Facts`](crate::facts::Facts).
+
+mod aggregate;
+mod block;
+mod check;
+mod conditions;
+mod eager;
+mod functions;
+mod query;
+mod rewrite;
+mod scope;
+
+pub use block::{Block, Part, Reads};
+pub use conditions::ColumnOf;
+pub use query::{Plan, plan};
+
+/// Why a query is not split: a clause that continues "it is answered by one server, because".
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal(pub String);

@@ -1,0 +1,131 @@
+//! Which parts of one table the fragments of a query read. A split is taken only if the server says that a fragment
+//! reads its part: a fragment that reads the whole table makes a query slower.
+
+mod ranges;
+mod star;
+
+use anyhow::Result;
+use mysql::Conn;
+
+use crate::plan::{Block, Part, Refusal};
+use crate::servers::explain::{Step, explain};
+
+#[derive(Debug, Clone, Copy)]
+pub struct Options {
+    /// Fragments that a server answers at a time.
+    pub connections: usize,
+    /// A query that reads fewer rows is not split: it is over before a second connection has begun.
+    pub rows_least: f64,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { connections: 4, rows_least: 20_000.0 }
+    }
+}
+
+#[derive(Debug, Clone)]
+pub struct Split {
+    pub parts: Vec<Part>,
+    /// For people: "ranges of date_id".
+    pub words: String,
+}
+
+/// Parts for each connection: a slow part then keeps few of them waiting.
+const PARTS_EACH: usize = 4;
+/// All fragments together may read this many times the rows of the query itself, by the server's estimates: InnoDB
+/// estimates a range at up to twice its rows.
+const MORE_ROWS: f64 = 2.5;
+
+/// The first split that the server confirms.
+///
+/// # Errors
+/// There is none, or the server does not answer.
+pub fn choose(block: &Block, connection: &mut Conn, options: &Options) -> Result<Result<Split, Refusal>> {
+    let whole = match explain(connection, &block.fragment(&Part::Everything)) {
+        Ok(whole) => whole,
+        Err(error) => return Ok(Err(Refusal(format!("the server does not tell its plan: {error:#}")))),
+    };
+    let Some(table) = largest(block) else {
+        return Ok(Err(Refusal("it has no table whose parts make its answer".to_owned())));
+    };
+    let alias = block.alias(table);
+    let Some(rows) = rows_read(&whole, alias) else {
+        return Ok(Err(Refusal("the server reads no row for it".to_owned())));
+    };
+    if rows < options.rows_least {
+        return Ok(Err(Refusal("it reads few rows".to_owned())));
+    }
+    let count = options.connections * PARTS_EACH;
+    let mut refused = Vec::new();
+    let candidates: [&dyn Fn(&mut Conn) -> Result<Option<Split>>; 4] = [
+        &|connection| star::split(block, table, connection, count),
+        &|connection| ranges::of_condition(block, table, connection, count),
+        &|_| Ok(partitions(block, table, &whole)),
+        &|connection| ranges::of_primary_key(block, table, connection, count),
+    ];
+    for candidate in candidates {
+        let Some(split) = candidate(connection)? else { continue };
+        if confirms(block, &split, alias, rows, connection)? {
+            return Ok(Ok(split));
+        }
+        refused.push(split.words);
+    }
+    let why = match refused.is_empty() {
+        true => "no index and no partition divides its largest table".to_owned(),
+        false => format!("the server would read too much by {}", refused.join(" and by ")),
+    };
+    Ok(Err(Refusal(why)))
+}
+
+/// The table with the most rows, unless an outer join needs all of it.
+fn largest(block: &Block) -> Option<usize> {
+    let tables = block.tables();
+    let known = tables.iter().enumerate().filter_map(|(index, table)| Some((index, table.as_ref()?)));
+    let (index, table) = known.max_by_key(|(_, table)| table.facts.rows)?;
+    (table.facts.is_base_table && !table.is_optional).then_some(index)
+}
+
+/// Rows of a table that the plan reads, by the server's estimates.
+fn rows_read(steps: &[Step], alias: &str) -> Option<f64> {
+    let last = steps.iter().position(|step| step.table.eq_ignore_ascii_case(alias))?;
+    Some(steps[..=last].iter().map(|step| step.rows.max(1.0)).product())
+}
+
+fn confirms(block: &Block, split: &Split, alias: &str, whole: f64, connection: &mut Conn) -> Result<bool> {
+    let count = split.parts.len();
+    if count < 2 {
+        return Ok(false);
+    }
+    // Of parts that are alike, one in the middle and the last tell about all.
+    let samples = [count / 2, count - 1];
+    let mut rows = 0.0;
+    for index in samples {
+        let part = &split.parts[index];
+        let steps = explain(connection, &block.fragment(part))?;
+        let step = steps.iter().find(|step| step.table.eq_ignore_ascii_case(alias));
+        let reads_all = step.is_some_and(|step| matches!(step.access.as_str(), "ALL" | "index"));
+        if reads_all && matches!(part, Part::Where(_)) {
+            return Ok(false);
+        }
+        rows += rows_read(&steps, alias).unwrap_or(0.0);
+    }
+    Ok(rows / samples.len() as f64 * count as f64 <= MORE_ROWS * whole)
+}
+
+/// Each partition that the query reads.
+fn partitions(block: &Block, table: usize, whole: &[Step]) -> Option<Split> {
+    let step = whole.iter().find(|step| step.table.eq_ignore_ascii_case(block.alias(table)))?;
+    let part = |name: &String| Part::Partitions(table, vec![name.clone()]);
+    // Subpartitions have names of their own, which a query may use as well.
+    let parts: Vec<Part> = step.partitions.iter().map(part).collect();
+    (parts.len() > 1).then(|| Split { parts, words: "partitions".to_owned() })
+}
+
+/// A value as a text of the server's, in a condition.
+fn literal(value: &str, is_number: bool) -> String {
+    match is_number {
+        true => value.to_owned(),
+        false => format!("'{}'", value.replace('\\', "\\\\").replace('\'', "''")),
+    }
+}

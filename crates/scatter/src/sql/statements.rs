@@ -1,0 +1,97 @@
+//! Where a statement ends: at a semicolon outside strings, quoted names and comments, as in the `mysql` client.
+
+/// The statements of a text, without their semicolons; empty ones are left out.
+pub fn statements(text: &str) -> Vec<&str> {
+    let bytes = text.as_bytes();
+    let mut found = Vec::new();
+    let (mut start, mut at) = (0, 0);
+    while at < bytes.len() {
+        if bytes[at] == b';' {
+            found.push(&text[start..at]);
+            start = at + 1;
+        }
+        at = after(bytes, at);
+    }
+    found.push(&text[start..]);
+    found.retain(|statement| !is_blank(statement));
+    found.iter().map(|statement| statement.trim()).collect()
+}
+
+/// Whether there is nothing but space and comments. A comment of the form `/*!` is executed.
+fn is_blank(statement: &str) -> bool {
+    let bytes = statement.as_bytes();
+    let mut at = 0;
+    while at < bytes.len() {
+        let next = after(bytes, at);
+        let is_comment =
+            next - at > 1 && !matches!(bytes[at], b'\'' | b'"' | b'`') && bytes.get(at + 2) != Some(&b'!');
+        if !bytes[at].is_ascii_whitespace() && !is_comment {
+            return false;
+        }
+        at = next;
+    }
+    true
+}
+
+/// The place after the string, name, comment or byte that begins here.
+fn after(bytes: &[u8], at: usize) -> usize {
+    let rest = &bytes[at..];
+    let line = || at + rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len());
+    match rest {
+        [quote @ (b'\'' | b'"' | b'`'), ..] => after_quoted(bytes, at + 1, *quote),
+        [b'#', ..] => line(),
+        // Two dashes are a comment before space only.
+        [b'-', b'-'] => line(),
+        [b'-', b'-', next, ..] if next.is_ascii_whitespace() || next.is_ascii_control() => line(),
+        [b'/', b'*', inner @ ..] => {
+            let end = inner.windows(2).position(|pair| pair == b"*/");
+            end.map_or(bytes.len(), |end| at + 2 + end + 2)
+        }
+        _ => at + 1,
+    }
+}
+
+/// A doubled quote is a quote that ends one part and begins the next.
+fn after_quoted(bytes: &[u8], mut at: usize, quote: u8) -> usize {
+    while at < bytes.len() {
+        match bytes[at] {
+            b'\\' if quote != b'`' => at += 2,
+            byte if byte == quote => return at + 1,
+            _ => at += 1,
+        }
+    }
+    bytes.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expect: &[&str]) {
+        assert_eq!(statements(text), expect);
+    }
+
+    #[test]
+    fn a_semicolon_in_a_string_ends_nothing() {
+        check("SELECT ';'; SELECT \"a;b\"", &["SELECT ';'", "SELECT \"a;b\""]);
+        check(r"SELECT 'it\';s'; SELECT 'it'';s'", &[r"SELECT 'it\';s'", "SELECT 'it'';s'"]);
+        check("SELECT `a;b`; SELECT 1", &["SELECT `a;b`", "SELECT 1"]);
+        check(r"SELECT `a\`; SELECT 1", &[r"SELECT `a\`", "SELECT 1"]);
+    }
+
+    #[test]
+    fn a_semicolon_in_a_comment_ends_nothing() {
+        check("SELECT 1 -- a;b\n; SELECT 2", &["SELECT 1 -- a;b", "SELECT 2"]);
+        check("SELECT 1 # a;b\n; SELECT 2", &["SELECT 1 # a;b", "SELECT 2"]);
+        check("SELECT /* a;b */ 1; SELECT 2", &["SELECT /* a;b */ 1", "SELECT 2"]);
+        check("SELECT 5--1; SELECT 2", &["SELECT 5--1", "SELECT 2"]);
+    }
+
+    #[test]
+    fn statements_without_content_are_left_out() {
+        check(" ; -- nothing\n ; /* nor here */ ;", &[]);
+        check("/*! SELECT 1 */; ''", &["/*! SELECT 1 */", "''"]);
+        check("SELECT 'open", &["SELECT 'open"]);
+    }
+}
