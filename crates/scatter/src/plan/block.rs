@@ -18,8 +18,9 @@ use crate::sql::print::{explicit, quoted};
 /// A SELECT whose fragments each read a part of one table.
 #[derive(Debug)]
 pub struct Block {
-    /// Select list, and what is before it.
-    list: String,
+    /// Names and expressions of the select list.
+    columns: Vec<(String, String)>,
+    is_distinct: bool,
     from: Vec<TableWithJoins>,
     selection: Option<Expr>,
     /// GROUP BY, or the ORDER BY and LIMIT of rows.
@@ -81,7 +82,8 @@ pub(super) fn plan_block(
         false => rows(&list, &clauses, table)?,
     };
     Ok(Block {
-        list: written.list,
+        columns: written.columns,
+        is_distinct: written.is_distinct,
         from: select.from.clone(),
         selection: select.selection.clone(),
         tail: written.tail,
@@ -126,7 +128,8 @@ impl Block {
             right: Box::new(right),
         });
         Block {
-            list: written.list,
+            columns: written.columns,
+            is_distinct: written.is_distinct,
             from: vec![from],
             selection,
             tail: written.tail,
@@ -138,6 +141,16 @@ impl Block {
             merge: written.merge,
             ships_rows: written.are_rows,
             is_limited: false,
+        }
+    }
+
+    /// Floating point numbers that a server would show with fewer digits than they have are shipped with all of
+    /// them. `shape` are the columns of [`Block::shape`].
+    pub(super) fn ship_all_digits(&mut self, shape: &[ResultColumn]) {
+        for ((_, expression), _) in
+            self.columns.iter_mut().zip(shape).filter(|(_, column)| column.digits.is_some())
+        {
+            *expression = format!("({expression} + 0e0)");
         }
     }
 
@@ -227,7 +240,10 @@ impl Block {
             true => String::new(),
             false => format!(" WHERE {}", conditions.join(" AND ")),
         };
-        format!("SELECT {} FROM {}{condition}", self.list, from.join(", "))
+        let distinct = if self.is_distinct { "DISTINCT " } else { "" };
+        let columns = self.columns.iter().map(|(name, expression)| format!("{expression} AS {name}"));
+        let list = columns.collect::<Vec<_>>().join(", ");
+        format!("SELECT {distinct}{list} FROM {}{condition}", from.join(", "))
     }
 }
 
@@ -341,7 +357,8 @@ fn limit(clause: &LimitClause) -> Result<(u64, u64), Refusal> {
 
 /// What is around FROM and WHERE.
 pub(super) struct Written {
-    pub(super) list: String,
+    pub(super) columns: Vec<(String, String)>,
+    pub(super) is_distinct: bool,
     pub(super) tail: String,
     pub(super) before_merge: Vec<String>,
     pub(super) merge: String,
@@ -368,7 +385,8 @@ fn rows(list: &ListOf<'_>, clauses: &Clauses, table: &str) -> Result<Written, Re
     let order = ordered(order.iter().map(|(by, options)| (by.clone(), options)));
     let tail = clauses.limit.map(|(offset, count)| format!("{order} LIMIT {}", offset.saturating_add(count)));
     Ok(Written {
-        list: format!("{distinct}{}", columns(&parts)),
+        columns: parts.columns,
+        is_distinct: clauses.is_distinct,
         tail: tail.unwrap_or_default(),
         before_merge: Vec::new(),
         merge: format!("SELECT {distinct}{merge_list} FROM {table}{order}{}", clauses.limit_text()),
@@ -428,7 +446,8 @@ fn aggregated(list: &ListOf<'_>, clauses: &Clauses, table: &str, scope: &Scope) 
         ordered(order.into_iter()),
         clauses.limit_text(),
     );
-    Ok(Written { list: columns(&parts), tail, before_merge, merge, are_rows: parts.are_rows })
+    let are_rows = parts.are_rows;
+    Ok(Written { columns: parts.columns, is_distinct: false, tail, before_merge, merge, are_rows })
 }
 
 /// The table of the groups' means, which a merge can read beside the other one once, and how it is joined.
@@ -472,11 +491,6 @@ fn needs_rows_in(expression: &Expr) -> bool {
 
 fn named(item: &str, column: &ResultColumn) -> String {
     format!("{} AS {}", column.shown(item), quoted(&column.name))
-}
-
-fn columns(parts: &Parts) -> String {
-    let columns = parts.columns.iter().map(|(name, expression)| format!("{expression} AS {name}"));
-    columns.collect::<Vec<_>>().join(", ")
 }
 
 fn ordered<'a>(order: impl Iterator<Item = (String, &'a OrderByOptions)>) -> String {

@@ -68,13 +68,11 @@ pub(super) fn plan_eager(
 
     let alias = &scope.places[fact].alias;
     let column = |name: &String| format!("{}.{}", quoted(alias), quoted(name));
-    let keys: Vec<String> =
-        columns.iter().map(|name| format!("{} AS {}", column(name), quoted(name))).collect();
-    let computed = parts.columns.iter().map(|(name, expression)| format!("{expression} AS {name}"));
-    let list = keys.into_iter().chain(computed).collect::<Vec<_>>().join(", ");
+    let keys = columns.iter().map(|name| (quoted(name), column(name)));
     let groups: Vec<String> = columns.iter().map(column).collect();
     let written = Written {
-        list,
+        columns: keys.chain(parts.columns).collect(),
+        is_distinct: false,
         tail: format!(" GROUP BY {} ORDER BY NULL", groups.join(", ")),
         before_merge: Vec::new(),
         merge: merge(rest, result, &scope, fact, table)?,

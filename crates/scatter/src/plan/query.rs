@@ -71,10 +71,11 @@ impl Planner<'_> {
             }
         };
         let table = format!("spindle_{}", self.blocks.len() + 1);
-        let block = match plan_eager(query, result, &table, self.facts) {
+        let mut block = match plan_eager(query, result, &table, self.facts) {
             Ok(block) => block,
             Err(_) => plan_block(query, result, &table, self.facts)?,
         };
+        block.ship_all_digits(&self.facts.result(&block.shape()).map_err(Refusal)?);
         let merge = block.merge.clone();
         self.blocks.push(block);
         Ok(merge)
