@@ -5,9 +5,11 @@
 //! distinct values). Variances are merged as Chan, Golub and LeVeque do (1983): by count, mean and variance of each
 //! part and the mean of the whole, because a sum of squares loses all digits where the mean is large.
 
+use std::ops::ControlFlow;
+
 use sqlparser::ast::{
-    DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
-    FunctionArguments, ObjectNamePart,
+    BinaryOperator, DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
+    FunctionArguments, ObjectNamePart, Visit, visit_expressions,
 };
 
 use super::Refusal;
@@ -98,6 +100,15 @@ pub(super) fn needs_rows(name: &str, function: &Function) -> bool {
     matches!(name, "GROUP_CONCAT" | "JSON_ARRAYAGG" | "JSON_OBJECTAGG") && !is_distinct
 }
 
+/// The server computes a quotient with more digits than it shows, and goes on computing with them.
+pub(super) fn divides<T: Visit>(tree: &T) -> bool {
+    let found = visit_expressions(tree, |inner| match inner {
+        Expr::BinaryOp { op: BinaryOperator::Divide, .. } => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    });
+    found.is_break()
+}
+
 impl Parts {
     /// The column of an expression.
     pub(super) fn column(&mut self, expression: &str) -> String {
@@ -112,6 +123,11 @@ impl Parts {
     /// The expression over shipped columns that has the value of this call over everything.
     pub(super) fn finalize(&mut self, name: &str, function: &Function) -> Result<Expr, Refusal> {
         let call = Call::of(name, function)?;
+        if (name != "COUNT" || call.is_distinct) && divides(function) {
+            return Err(Refusal(format!(
+                "{name} is of quotients, of whose digits a fragment would round some"
+            )));
+        }
         let text = match name {
             "APPROX_COUNT_DISTINCT" => return Err(Refusal(format!("{name} cannot be merged"))),
             _ if self.are_rows || call.is_distinct => self.over_values(&call),

@@ -7,7 +7,7 @@ use sqlparser::ast::{
 };
 
 use super::Refusal;
-use super::aggregate::{Parts, aggregate, needs_rows};
+use super::aggregate::{Parts, aggregate, divides, needs_rows};
 use super::check::{check_clauses, check_expressions, columns_in, has_aggregate};
 use super::conditions::{ColumnOf, Conditions};
 use super::rewrite::{Aliases, Key, Rewriter};
@@ -402,6 +402,11 @@ fn aggregated(list: &ListOf<'_>, clauses: &Clauses, table: &str, scope: &Scope) 
     let is_constant = |key: &Expr| columns_in(key).is_some_and(|columns| columns.is_empty());
     if clauses.is_rollup && clauses.keys.iter().any(is_constant) {
         return Err(Refusal("its totals are of a constant".to_owned()));
+    }
+    if clauses.keys.iter().any(divides) {
+        return Err(Refusal(
+            "it groups by quotients, of whose digits a fragment would round some".to_owned(),
+        ));
     }
     let keys: Vec<Key> = clauses
         .keys

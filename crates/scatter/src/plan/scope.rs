@@ -97,7 +97,7 @@ impl Scope {
         match (constraint, &mut self.merged) {
             (JoinConstraint::Natural, merged) => *merged = Merged::All,
             (JoinConstraint::Using(names), Merged::Columns(columns)) => {
-                columns.extend(names.iter().filter_map(|name| last(name)));
+                columns.extend(names.iter().filter_map(last));
             }
             _ => {}
         }

@@ -37,6 +37,9 @@ const PARTS_EACH: usize = 4;
 /// estimates a range at up to twice its rows.
 const MORE_ROWS: f64 = 2.5;
 
+/// A way to split, which asks the server for what it needs.
+type Candidate<'a> = &'a dyn Fn(&mut Conn) -> Result<Option<Split>>;
+
 /// The first split that the server confirms.
 ///
 /// # Errors
@@ -58,7 +61,7 @@ pub fn choose(block: &Block, connection: &mut Conn, options: &Options) -> Result
     }
     let count = options.connections * PARTS_EACH;
     let mut refused = Vec::new();
-    let candidates: [&dyn Fn(&mut Conn) -> Result<Option<Split>>; 4] = [
+    let candidates: [Candidate<'_>; 4] = [
         &|connection| star::split(block, table, connection, count),
         &|connection| ranges::of_condition(block, table, connection, count),
         &|_| Ok(partitions(block, table, &whole)),

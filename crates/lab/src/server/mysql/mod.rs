@@ -17,7 +17,6 @@ mod paging;
 mod prepare;
 mod program;
 mod release;
-mod replica_set;
 mod replication;
 mod settings;
 mod telemetry;

@@ -11,16 +11,18 @@
 //!   Sizes are those of the files: SHOW BINARY LOGS would wait with the commits that wait for an
 //!   acknowledgement.
 
+mod replica_set;
+
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use mysql::prelude::Queryable;
 use spindle_load::Endpoint;
 
+use self::replica_set::{Replica, Set, connect_for};
 use super::files::{self, is_off};
 use super::options::option;
 use super::release::{self, Release};
-use super::replica_set::{Replica, Set, connect_for};
 use super::settings::KNOWN;
 use super::{Mysql, USER, endpoint, socket};
 use crate::record::{ReplicationMode, WaitPoint};

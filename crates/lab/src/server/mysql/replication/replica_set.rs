@@ -12,7 +12,7 @@ use mysql::{Conn, OptsBuilder, Row};
 use spindle_load::sql::mysql::connect;
 use spindle_load::{Check, Endpoint};
 
-use super::files::BINLOG;
+use super::super::files::BINLOG;
 use crate::server::replication::{Position, Progress, ReplicaSet};
 
 /// A server without an answer after this time is stalled, or has no core to answer on.
