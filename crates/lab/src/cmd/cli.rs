@@ -58,9 +58,9 @@ enum Command {
     Observe(observe::ObserveArguments),
     /// Answer a query in fragments on several connections to a server that is already running.
     ///
-    /// One query reads with one core and one request at a time. Its fragments each read a part of its largest table, side
-    /// by side, and a SELECT over what they return has the same answer. A query that cannot be split, or would gain nothing, is
-    /// answered on one connection, and the reason is told.
+    /// One query reads with one core and one request at a time. Its fragments each read a part of its largest
+    /// table, side by side, and a SELECT over what they return has the same answer. A query that cannot be split,
+    /// or would gain nothing, is answered on one connection, and the reason is told.
     Query(query::QueryArguments),
     /// Bring up, measure, clone and take down emulated disks.
     Disk(disk::DiskArguments),

@@ -141,26 +141,31 @@ pub fn connect(endpoint: &Endpoint) -> Result<Conn> {
     open(endpoint, true)
 }
 
-fn open(endpoint: &Endpoint, select_database: bool) -> Result<Conn> {
+/// How to connect to an endpoint. An empty database selects none.
+pub fn options(endpoint: &Endpoint, select_database: bool) -> Result<OptsBuilder> {
     // Clients keep the statements themselves. A cache that evicts would close statements still in use.
     let options = OptsBuilder::new().stmt_cache_size(0);
-    // All our data is ASCII, and the tables are latin1, so that no conversion comes between a value and an
-    // index.
-    let options = options.init(vec!["SET NAMES latin1 COLLATE latin1_bin"]);
-    let options = match endpoint {
+    let named = |database: &str| Some(database.to_owned()).filter(|name| select_database && !name.is_empty());
+    Ok(match endpoint {
         Endpoint::MysqlSocket { path, user, database } => options
             .socket(Some(path.to_string_lossy().into_owned()))
             .user(Some(user))
-            .db_name(select_database.then_some(database)),
+            .db_name(named(database)),
         Endpoint::MysqlTcp { host, port, user, password, database } => options
             .ip_or_hostname(Some(host))
             .tcp_port(*port)
             .prefer_socket(false)
             .user(Some(user))
             .pass(Some(password))
-            .db_name(select_database.then_some(database)),
+            .db_name(named(database)),
         _ => bail!("{} is no MySQL server", describe(endpoint)),
-    };
+    })
+}
+
+fn open(endpoint: &Endpoint, select_database: bool) -> Result<Conn> {
+    // All our data is ASCII, and the tables are latin1, so that no conversion comes between a value and an
+    // index.
+    let options = options(endpoint, select_database)?.init(vec!["SET NAMES latin1 COLLATE latin1_bin"]);
     Conn::new(options).map_err(|error| anyhow!("connecting to {}: {}", describe(endpoint), sentence(&error)))
 }
 

@@ -9,11 +9,11 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
-use mysql::OptsBuilder;
 use spindle_base::Mistake;
 use spindle_base::text::plural;
 use spindle_load::Endpoint;
 use spindle_load::sql::describe;
+use spindle_load::sql::mysql::options;
 use spindle_scatter::execute::{Route, Scatter};
 use spindle_scatter::plan::Refusal;
 use spindle_scatter::servers::Server;
@@ -62,8 +62,8 @@ pub fn run(arguments: &QueryArguments) -> Result<()> {
     if statements.is_empty() {
         return Err(Mistake::new("there is no statement: name one, or a --file".to_owned()).into());
     }
-    let options = Options { connections: arguments.connections.into(), ..Options::default() };
-    let mut scatter = Scatter::connect(server(&arguments.server), options)?;
+    let limits = Options { connections: arguments.connections.into(), ..Options::default() };
+    let mut scatter = Scatter::connect(server(&arguments.server)?, limits)?;
     for statement in statements {
         match arguments.explain {
             true => output::print(&explained(&scatter.route(statement)?))?,
@@ -89,23 +89,8 @@ fn text(arguments: &QueryArguments) -> Result<String> {
     Ok(text)
 }
 
-fn server(endpoint: &Endpoint) -> Server {
-    let options = OptsBuilder::new().stmt_cache_size(0);
-    let options = match endpoint {
-        Endpoint::MysqlSocket { path, user, database } => options
-            .socket(Some(path.to_string_lossy().into_owned()))
-            .user(Some(user))
-            .db_name(Some(database).filter(|database| !database.is_empty())),
-        Endpoint::MysqlTcp { host, port, user, password, database } => options
-            .ip_or_hostname(Some(host))
-            .tcp_port(*port)
-            .prefer_socket(false)
-            .user(Some(user))
-            .pass(Some(password))
-            .db_name(Some(database).filter(|database| !database.is_empty())),
-        other => unreachable!("`parse_to_query` refuses {other:?}"),
-    };
-    Server { name: describe(endpoint), options: options.into() }
+fn server(endpoint: &Endpoint) -> Result<Server> {
+    Ok(Server { name: describe(endpoint), options: options(endpoint, true)?.into() })
 }
 
 fn explained(route: &Route) -> String {
