@@ -65,7 +65,7 @@ impl Scatter {
             Ok(plan) => plan,
             Err(refusal) => return Ok(Route::Passthrough(refusal)),
         };
-        if plan.blocks.iter().all(|block| block.ships_rows) {
+        if plan.blocks.iter().all(|block| block.ships_rows()) {
             return Ok(Route::Passthrough(Refusal("its fragments would return all their rows".to_owned())));
         }
         let (mut splits, mut refused) = (Vec::new(), None);
@@ -138,7 +138,7 @@ impl Scatter {
         for table in tables {
             table.finish(&mut merging)?;
         }
-        for statement in plan.blocks.iter().flat_map(|block| &block.before_merge) {
+        for statement in plan.blocks.iter().flat_map(|block| block.before_merge()) {
             merging.query_drop(statement).with_context(|| format!("merging: {statement}"))?;
         }
         answer(&mut merging, &plan.merge, Ok(fragments.len()))

@@ -1,9 +1,9 @@
 //! One SELECT as fragments and a merge.
 
 use sqlparser::ast::{
-    BinaryOperator, Distinct, Expr, GroupByExpr, GroupByWithModifier, Ident, LimitClause, OrderByKind,
-    OrderByOptions, Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, TableFactor,
-    TableWithJoins, Value, ValueWithSpan,
+    Distinct, Expr, GroupByExpr, GroupByWithModifier, Ident, LimitClause, OrderByKind, OrderByOptions, Query,
+    Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, TableFactor, TableWithJoins, Value,
+    ValueWithSpan,
 };
 
 use super::Refusal;
@@ -12,39 +12,28 @@ use super::check::{check_clauses, check_expressions, columns_in, has_aggregate};
 use super::conditions::{ColumnOf, Conditions};
 use super::rewrite::{Aliases, Key, Rewriter};
 use super::scope::{Place, Scope, column_text};
-use crate::facts::{Facts, ResultColumn, TableFacts, TableName};
+use crate::facts::{Facts, ResultColumn, TableFacts};
 use crate::sql::print::{explicit, quoted};
 
 /// A SELECT whose fragments each read a part of one table.
 #[derive(Debug)]
 pub struct Block {
-    /// Names and expressions of the select list.
-    columns: Vec<(String, String)>,
-    is_distinct: bool,
     from: Vec<TableWithJoins>,
     selection: Option<Expr>,
-    /// GROUP BY, or the ORDER BY and LIMIT of rows.
-    tail: String,
-    scope: Scope,
     conditions: Conditions,
+    scope: Scope,
+    written: Written,
     /// Name of the temporary table of its fragments' rows.
     pub table: String,
     /// Schema of its first table, if the query names one.
     pub schema: Option<String>,
-    /// Statements for the merging server between the last row and the merge.
-    pub before_merge: Vec<String>,
-    /// The SELECT over the table of the fragments' rows.
-    pub merge: String,
-    /// Each fragment returns all its rows.
-    pub ships_rows: bool,
-    is_limited: bool,
 }
 
 /// What a fragment reads of one table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Part {
     Everything,
-    /// Partitions of the table at this index of [`Block::tables`].
+    /// Partitions of the table at this index of FROM.
     Partitions(usize, Vec<String>),
     /// Rows for which an expression is true.
     Where(String),
@@ -81,92 +70,60 @@ pub(super) fn plan_block(
         true => aggregated(&list, &clauses, table, &scope)?,
         false => rows(&list, &clauses, table)?,
     };
-    Ok(Block {
-        columns: written.columns,
-        is_distinct: written.is_distinct,
-        from: select.from.clone(),
-        selection: select.selection.clone(),
-        tail: written.tail,
-        before_merge: written.before_merge,
-        merge: written.merge,
-        ships_rows: !is_aggregate || written.are_rows,
-        is_limited: !is_aggregate && clauses.limit.is_some(),
-        conditions: Conditions::of(select, &scope),
-        table: table.to_owned(),
-        schema: scope.places.iter().find_map(|place| place.name.as_ref()?.schema.clone()),
-        scope,
-    })
-}
-
-/// A table that a block reads, and whether its fragments may each read a part of it.
-#[derive(Debug)]
-pub struct Reads<'a> {
-    pub name: &'a TableName,
-    pub facts: &'a TableFacts,
-    /// An outer join needs all its rows in each fragment.
-    pub is_optional: bool,
+    let conditions = Conditions::of(select, &scope);
+    Ok(Block::of(select.from.clone(), select.selection.clone(), conditions, scope, written, table))
 }
 
 impl Block {
-    /// Fragments read one table of a SELECT alone, for which these conditions hold.
-    pub(super) fn of_one_table(
-        select: &Select,
-        mut scope: Scope,
-        table: usize,
-        conditions: Vec<Expr>,
+    pub(super) fn of(
+        from: Vec<TableWithJoins>,
+        selection: Option<Expr>,
+        conditions: Conditions,
+        scope: Scope,
         written: Written,
-        name: &str,
+        table: &str,
     ) -> Block {
-        let (index, join) = scope.places[table].position;
-        let from = &select.from[index];
-        let factor = if join == 0 { &from.relation } else { &from.joins[join - 1].relation };
-        let from = TableWithJoins { relation: factor.clone(), joins: Vec::new() };
-        scope.places[table].position = (0, 0);
-        let selection = conditions.into_iter().reduce(|left, right| Expr::BinaryOp {
-            left: Box::new(left),
-            op: BinaryOperator::And,
-            right: Box::new(right),
-        });
-        Block {
-            columns: written.columns,
-            is_distinct: written.is_distinct,
-            from: vec![from],
-            selection,
-            tail: written.tail,
-            conditions: Conditions::of(select, &scope),
-            table: name.to_owned(),
-            schema: scope.places.iter().find_map(|place| place.name.as_ref()?.schema.clone()),
-            scope,
-            before_merge: written.before_merge,
-            merge: written.merge,
-            ships_rows: written.are_rows,
-            is_limited: false,
-        }
+        let schema = scope.places.iter().find_map(|place| place.name.as_ref()?.schema.clone());
+        Block { from, selection, conditions, scope, written, table: table.to_owned(), schema }
+    }
+
+    /// Statements for the merging server between the last row and the merge.
+    pub fn before_merge(&self) -> &[String] {
+        &self.written.before_merge
+    }
+
+    /// The SELECT over the table of the fragments' rows.
+    pub fn merge(&self) -> &str {
+        &self.written.merge
+    }
+
+    /// Each fragment returns all its rows.
+    pub fn ships_rows(&self) -> bool {
+        self.written.are_rows
     }
 
     /// Floating point numbers that a server would show with fewer digits than they have are shipped with all of
     /// them. `shape` are the columns of [`Block::shape`].
     pub(super) fn ship_all_digits(&mut self, shape: &[ResultColumn]) {
         for ((_, expression), _) in
-            self.columns.iter_mut().zip(shape).filter(|(_, column)| column.digits.is_some())
+            self.written.columns.iter_mut().zip(shape).filter(|(_, column)| column.digits.is_some())
         {
             *expression = format!("({expression} + 0e0)");
         }
     }
 
-    /// The tables in FROM; `None` for a derived one.
-    pub fn tables(&self) -> Vec<Option<Reads<'_>>> {
-        self.scope
-            .places
-            .iter()
-            .map(|place| {
-                Some(Reads {
-                    name: place.name.as_ref()?,
-                    facts: place.facts.as_ref()?,
-                    is_optional: place.is_optional,
-                })
-            })
-            .collect()
+    /// What is known of the table at this index of FROM; `None` for a derived one.
+    pub fn facts(&self, table: usize) -> Option<&TableFacts> {
+        self.scope.places[table].facts.as_ref()
+    }
+
+    /// The table with the most rows, unless an outer join needs all of it in each fragment.
+    pub fn largest(&self) -> Option<usize> {
+        let known = self.scope.places.iter().enumerate();
+        let sizes = known.filter_map(|(index, place)| Some((place.facts.as_ref()?.rows, index)));
+        let (_, index) = sizes.max()?;
+        let place = &self.scope.places[index];
+        (place.facts.as_ref()?.is_base_table && !place.is_optional).then_some(index)
     }
 
     /// A column of a table as its conditions name it.
@@ -210,26 +167,23 @@ impl Block {
 
     /// A query without rows that has the columns of the fragments.
     pub fn shape(&self) -> String {
-        let tail = if self.is_limited { "" } else { &self.tail };
-        format!("{}{tail} LIMIT 0", self.head(&Part::Everything))
+        format!("{} LIMIT 0", self.groups(&Part::Everything))
     }
 
     /// The fragment that reads this part.
     pub fn fragment(&self, part: &Part) -> String {
-        self.head(part) + &self.tail
+        self.groups(part) + &self.written.limit
     }
 
-    /// Up to WHERE.
-    fn head(&self, part: &Part) -> String {
+    /// Up to GROUP BY.
+    fn groups(&self, part: &Part) -> String {
         let mut from = self.from.clone();
         let mut conditions: Vec<String> = self.selection.iter().map(explicit).collect();
         match part {
             Part::Everything => {}
             Part::Where(condition) => conditions.push(format!("({condition})")),
             Part::Partitions(table, names) => {
-                let (index, join) = self.scope.places[*table].position;
-                let from = &mut from[index];
-                let factor = if join == 0 { &mut from.relation } else { &mut from.joins[join - 1].relation };
+                let factor = factor_at(&mut from, self.scope.places[*table].position);
                 if let TableFactor::Table { partitions, .. } = factor {
                     *partitions = names.iter().map(|name| Ident::with_quote('`', name.clone())).collect();
                 }
@@ -240,11 +194,18 @@ impl Block {
             true => String::new(),
             false => format!(" WHERE {}", conditions.join(" AND ")),
         };
-        let distinct = if self.is_distinct { "DISTINCT " } else { "" };
-        let columns = self.columns.iter().map(|(name, expression)| format!("{expression} AS {name}"));
+        let Written { columns, is_distinct, group_by, .. } = &self.written;
+        let distinct = if *is_distinct { "DISTINCT " } else { "" };
+        let columns = columns.iter().map(|(name, expression)| format!("{expression} AS {name}"));
         let list = columns.collect::<Vec<_>>().join(", ");
-        format!("SELECT {distinct}{list} FROM {}{condition}", from.join(", "))
+        format!("SELECT {distinct}{list} FROM {}{condition}{group_by}", from.join(", "))
     }
+}
+
+/// The table at this place of FROM: index, and that of the join there; 0 is the first table.
+pub(super) fn factor_at(from: &mut [TableWithJoins], (index, join): (usize, usize)) -> &mut TableFactor {
+    let from = &mut from[index];
+    if join == 0 { &mut from.relation } else { &mut from.joins[join - 1].relation }
 }
 
 struct ListOf<'a> {
@@ -355,11 +316,15 @@ fn limit(clause: &LimitClause) -> Result<(u64, u64), Refusal> {
     }
 }
 
-/// What is around FROM and WHERE.
+/// What is around FROM and WHERE of the fragments, and their merge.
+#[derive(Debug)]
 pub(super) struct Written {
+    /// Names and expressions of the select list.
     pub(super) columns: Vec<(String, String)>,
     pub(super) is_distinct: bool,
-    pub(super) tail: String,
+    pub(super) group_by: String,
+    /// ORDER BY and LIMIT.
+    pub(super) limit: String,
     pub(super) before_merge: Vec<String>,
     pub(super) merge: String,
     pub(super) are_rows: bool,
@@ -383,11 +348,13 @@ fn rows(list: &ListOf<'_>, clauses: &Clauses, table: &str) -> Result<Written, Re
     let named = items.iter().zip(list.result).map(|(item, column)| named(item, column));
     let merge_list = named.collect::<Vec<_>>().join(", ");
     let order = ordered(order.iter().map(|(by, options)| (by.clone(), options)));
-    let tail = clauses.limit.map(|(offset, count)| format!("{order} LIMIT {}", offset.saturating_add(count)));
+    let limit =
+        clauses.limit.map(|(offset, count)| format!("{order} LIMIT {}", offset.saturating_add(count)));
     Ok(Written {
         columns: parts.columns,
         is_distinct: clauses.is_distinct,
-        tail: tail.unwrap_or_default(),
+        group_by: String::new(),
+        limit: limit.unwrap_or_default(),
         before_merge: Vec::new(),
         merge: format!("SELECT {distinct}{merge_list} FROM {table}{order}{}", clauses.limit_text()),
         are_rows: true,
@@ -430,7 +397,7 @@ fn aggregated(list: &ListOf<'_>, clauses: &Clauses, table: &str, scope: &Scope) 
 
     let mut groups: Vec<String> = clauses.keys.iter().map(explicit).collect();
     groups.extend(parts.distinct.iter().cloned());
-    let tail = match groups.is_empty() || parts.are_rows {
+    let fragment_groups = match groups.is_empty() || parts.are_rows {
         true => String::new(),
         false => format!(" GROUP BY {} ORDER BY NULL", groups.join(", ")),
     };
@@ -451,8 +418,15 @@ fn aggregated(list: &ListOf<'_>, clauses: &Clauses, table: &str, scope: &Scope) 
         ordered(order.into_iter()),
         clauses.limit_text(),
     );
-    let are_rows = parts.are_rows;
-    Ok(Written { columns: parts.columns, is_distinct: false, tail, before_merge, merge, are_rows })
+    Ok(Written {
+        columns: parts.columns,
+        is_distinct: false,
+        group_by: fragment_groups,
+        limit: String::new(),
+        before_merge,
+        merge,
+        are_rows: parts.are_rows,
+    })
 }
 
 /// The table of the groups' means, which a merge can read beside the other one once, and how it is joined.

@@ -1,24 +1,25 @@
-//! Eager aggregation (Yan and Larson, 1995): fragments group the fact table by the keys of its dimensions, and the merge joins the
-//! dimensions to the groups. A fragment then joins nothing, and the merge joins few rows.
+//! Eager aggregation (Yan and Larson, 1995): fragments group the fact table by the keys of its dimensions, and the
+//! merge joins the dimensions to the groups. A fragment then joins nothing, and the merge joins few rows.
 
-use std::mem;
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    BinaryOperator, Expr, GroupByExpr, Ident, ObjectName, ObjectNamePart, Query, Select, SelectItem, SetExpr,
-    TableAlias, TableFactor, Visit, VisitMut, Visitor, VisitorMut,
+    BinaryOperator, Expr, GroupByExpr, Ident, ObjectName, ObjectNamePart, Query, SetExpr, TableAlias,
+    TableFactor, TableWithJoins, Visit, VisitMut, Visitor, VisitorMut,
 };
 
 use super::Refusal;
 use super::aggregate::{Parts, aggregate, needs_rows};
-use super::block::{Block, Written};
+use super::block::{Block, Written, factor_at};
 use super::check::{check_clauses, check_expressions, columns_in};
+use super::conditions::Conditions;
+use super::rewrite::name_items;
 use super::scope::Scope;
 use crate::facts::{Facts, ResultColumn};
-use crate::sql::print::{explicit, quoted, verbatim};
+use crate::sql::print::{explicit, quoted};
 
-/// A larger dimension costs the merge more than it saves the fragments.
-const DIMENSION_ROWS_MOST: u64 = 200_000;
+/// A larger dimension costs more than it saves.
+pub const DIMENSION_ROWS_MOST: u64 = 200_000;
 /// Groups that the fragments may return, of a table with this many rows for each.
 const GROUPS_MOST: u64 = 100_000;
 const ROWS_EACH: u64 = 10;
@@ -37,13 +38,10 @@ pub(super) fn plan_eager(
     if matches!(&select.group_by, GroupByExpr::Expressions(_, modifiers) if !modifiers.is_empty()) {
         return refused("it has totals");
     }
-    let scope = Scope::of(select, facts)?;
+    let mut scope = Scope::of(select, facts)?;
     let fact = fact(&scope)?;
-    if select.projection.len() != result.len() {
-        return refused("its columns are not its expressions");
-    }
     let mut rest = query.clone();
-    let conditions = take_conditions(&mut rest, &scope, fact)?;
+    let of_fact = take_conditions(&mut rest, &scope, fact)?;
 
     // What is left of the query reads groups in the place of the fact table.
     let mut parts = Parts::default();
@@ -64,7 +62,8 @@ pub(super) fn plan_eager(
     columns.iter_mut().for_each(|name| *name = name.to_ascii_lowercase());
     columns.sort_unstable();
     columns.dedup();
-    check_groups(select, &scope, fact, &columns)?;
+    let conditions = Conditions::of(select, &scope);
+    check_groups(&conditions, &scope, fact, &columns)?;
 
     let alias = &scope.places[fact].alias;
     let column = |name: &String| format!("{}.{}", quoted(alias), quoted(name));
@@ -73,12 +72,17 @@ pub(super) fn plan_eager(
     let written = Written {
         columns: keys.chain(parts.columns).collect(),
         is_distinct: false,
-        tail: format!(" GROUP BY {} ORDER BY NULL", groups.join(", ")),
+        group_by: format!(" GROUP BY {} ORDER BY NULL", groups.join(", ")),
+        limit: String::new(),
         before_merge: Vec::new(),
         merge: merge(rest, result, &scope, fact, table)?,
         are_rows: false,
     };
-    Ok(Block::of_one_table(select, scope, fact, conditions, written, table))
+    let place = &mut scope.places[fact].position;
+    let relation = factor_at(&mut select.from.clone(), *place).clone();
+    *place = (0, 0);
+    let from = vec![TableWithJoins { relation, joins: Vec::new() }];
+    Ok(Block::of(from, all_of(of_fact), conditions, scope, written, table))
 }
 
 fn refused<T>(why: &str) -> Result<T, Refusal> {
@@ -122,12 +126,16 @@ fn take_conditions(query: &mut Query, scope: &Scope, fact: usize) -> Result<Vec<
             false => others.push(condition),
         }
     }
-    select.selection = others.into_iter().reduce(|left, right| Expr::BinaryOp {
+    select.selection = all_of(others);
+    Ok(of_fact)
+}
+
+fn all_of(conditions: Vec<Expr>) -> Option<Expr> {
+    conditions.into_iter().reduce(|left, right| Expr::BinaryOp {
         left: Box::new(left),
         op: BinaryOperator::And,
         right: Box::new(right),
-    });
-    Ok(of_fact)
+    })
 }
 
 fn conjuncts(condition: Expr, found: &mut Vec<Expr>) {
@@ -212,8 +220,15 @@ impl Visitor for Names<'_> {
 
 /// Each column by which the fragments group must be the key of a dimension: of others nobody knows how many values
 /// they have.
-fn check_groups(select: &Select, scope: &Scope, fact: usize, columns: &[String]) -> Result<(), Refusal> {
-    let conditions = super::conditions::Conditions::of(select, scope);
+fn check_groups(
+    conditions: &Conditions,
+    scope: &Scope,
+    fact: usize,
+    columns: &[String],
+) -> Result<(), Refusal> {
+    if columns.is_empty() {
+        return refused("it joins no dimension by a key");
+    }
     let dimension_rows = |column: &String| {
         let others = conditions.equal.iter().filter_map(|(one, other)| {
             let is_it = |side: &(usize, String)| side.0 == fact && side.1.eq_ignore_ascii_case(column);
@@ -248,23 +263,8 @@ fn merge(
     table: &str,
 ) -> Result<String, Refusal> {
     let SetExpr::Select(select) = &mut *rest.body else { return refused("it is no single SELECT") };
-    for (item, column) in select.projection.iter_mut().zip(result) {
-        let expression = match item {
-            SelectItem::UnnamedExpr(expression) | SelectItem::ExprWithAlias { expr: expression, .. } => {
-                expression
-            }
-            _ => return refused("its columns are not its expressions"),
-        };
-        let expression = mem::replace(expression, verbatim(""));
-        let expr = match column.digits {
-            Some(_) => verbatim(column.shown(&explicit(&expression))),
-            None => expression,
-        };
-        *item = SelectItem::ExprWithAlias { expr, alias: Ident::with_quote('`', column.name.clone()) };
-    }
-    let (index, join) = scope.places[fact].position;
-    let from = &mut select.from[index];
-    let factor = if join == 0 { &mut from.relation } else { &mut from.joins[join - 1].relation };
+    name_items(select, result)?;
+    let factor = factor_at(&mut select.from, scope.places[fact].position);
     if let TableFactor::Table { name, alias, partitions, index_hints, .. } = factor {
         *name = ObjectName(vec![ObjectNamePart::Identifier(Ident::new(table))]);
         *alias = Some(TableAlias {

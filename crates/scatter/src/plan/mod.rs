@@ -11,8 +11,9 @@ mod query;
 mod rewrite;
 mod scope;
 
-pub use block::{Block, Part, Reads};
+pub use block::{Block, Part};
 pub use conditions::ColumnOf;
+pub use eager::DIMENSION_ROWS_MOST;
 pub use query::{Plan, plan};
 
 /// Why a query is not split: a clause that continues "it is answered by one server, because".

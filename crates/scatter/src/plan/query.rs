@@ -2,22 +2,22 @@
 //! the blocks merge to.
 
 use std::collections::BTreeMap;
-use std::mem;
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    Cte, Expr, Ident, OrderByKind, Query, Select, SelectItem, SetExpr, SetQuantifier, TableAlias,
-    TableFactor, Visit, VisitMut, Visitor, VisitorMut,
+    Cte, Expr, Ident, OrderByKind, Query, Select, SetExpr, SetQuantifier, TableAlias, TableFactor, Visit,
+    VisitMut, Visitor, VisitorMut,
 };
 
 use super::block::{Block, plan_block};
 use super::check::check_expressions;
 use super::eager::plan_eager;
+use super::rewrite::name_items;
 use super::scope::table_name;
 use super::{Refusal, check};
 use crate::facts::{Facts, ResultColumn};
 use crate::sql::parse;
-use crate::sql::print::{explicit, verbatim};
+use crate::sql::print::explicit;
 
 /// A query as blocks, which can be answered side by side, and one SELECT over their tables.
 #[derive(Debug)]
@@ -76,7 +76,7 @@ impl Planner<'_> {
             Err(_) => plan_block(query, result, &table, self.facts)?,
         };
         block.ship_all_digits(&self.facts.result(&block.shape()).map_err(Refusal)?);
-        let merge = block.merge.clone();
+        let merge = block.merge().to_owned();
         self.blocks.push(block);
         Ok(merge)
     }
@@ -93,7 +93,8 @@ impl Planner<'_> {
         let mut query = query.clone();
         let SetExpr::Select(select) = &mut *query.body else { unreachable!("it was one") };
         if let Some(result) = result {
-            name_items(select, result);
+            // With `*`, the columns have the names that the derived tables give them.
+            let _ = name_items(select, result);
         }
         let mut texts = Vec::new();
         for factor in factors(select) {
@@ -181,30 +182,6 @@ fn is_over_derived(select: &Select) -> bool {
         .iter()
         .flat_map(|from| [&from.relation].into_iter().chain(from.joins.iter().map(|join| &join.relation)));
     !select.from.is_empty() && all.all(|factor| matches!(factor, TableFactor::Derived { lateral: false, .. }))
-}
-
-/// Printed with parentheses, a column without an alias would have another name.
-fn name_items(select: &mut Select, result: &[ResultColumn]) {
-    let has_star = select
-        .projection
-        .iter()
-        .any(|item| matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..)));
-    if has_star || select.projection.len() != result.len() {
-        return;
-    }
-    for (item, column) in select.projection.iter_mut().zip(result) {
-        let expression = match item {
-            SelectItem::UnnamedExpr(expression) | SelectItem::ExprWithAlias { expr: expression, .. } => {
-                expression
-            }
-            _ => continue,
-        };
-        let expr = match column.digits {
-            Some(_) => verbatim(column.shown(&explicit(expression))),
-            None => mem::replace(expression, Expr::Identifier(Ident::new(""))),
-        };
-        *item = SelectItem::ExprWithAlias { expr, alias: Ident::with_quote('`', column.name.clone()) };
-    }
 }
 
 /// Nothing but its derived tables reads a table.

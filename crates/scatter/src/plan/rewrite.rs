@@ -3,12 +3,13 @@
 use std::mem;
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{Expr, Ident, Query, Value, ValueWithSpan, VisitMut, VisitorMut};
+use sqlparser::ast::{Expr, Ident, Query, Select, SelectItem, Value, ValueWithSpan, VisitMut, VisitorMut};
 
 use super::Refusal;
 use super::aggregate::{Parts, aggregate};
 use super::check::{columns_in, has_aggregate};
 use super::scope::Scope;
+use crate::facts::ResultColumn;
 use crate::sql::print::{explicit, verbatim};
 
 /// An expression of GROUP BY.
@@ -67,6 +68,32 @@ impl Rewriter<'_> {
             _ => Ok(Some(verbatim(self.parts.column(&explicit(expression))))),
         }
     }
+}
+
+/// Gives the columns of a select list their names and digits in the result. Printed with parentheses, a column without an
+/// alias would have another name.
+///
+/// # Errors
+/// The list has `*`, and is as it was.
+pub(super) fn name_items(select: &mut Select, result: &[ResultColumn]) -> Result<(), Refusal> {
+    let is_expression =
+        |item: &SelectItem| matches!(item, SelectItem::UnnamedExpr(_) | SelectItem::ExprWithAlias { .. });
+    if select.projection.len() != result.len() || !select.projection.iter().all(is_expression) {
+        return Err(Refusal("its columns are not its expressions".to_owned()));
+    }
+    for (item, column) in select.projection.iter_mut().zip(result) {
+        let (SelectItem::UnnamedExpr(expression) | SelectItem::ExprWithAlias { expr: expression, .. }) = item
+        else {
+            continue;
+        };
+        let expression = mem::replace(expression, verbatim(""));
+        let expr = match column.digits {
+            Some(_) => verbatim(column.shown(&explicit(&expression))),
+            None => expression,
+        };
+        *item = SelectItem::ExprWithAlias { expr, alias: Ident::with_quote('`', column.name.clone()) };
+    }
+    Ok(())
 }
 
 struct Visit<'a, 'b> {

@@ -11,12 +11,10 @@ pub struct Step {
     pub table: String,
     /// `ALL`, `range`, `ref` and so on.
     pub access: String,
-    pub key: Option<String>,
     /// The server's estimate for one execution of the step.
     pub rows: f64,
     /// Names of those read; empty if the table has none.
     pub partitions: Vec<String>,
-    pub extra: String,
 }
 
 /// The steps of a query's plan, in the order of its nested loops.
@@ -43,10 +41,8 @@ fn steps<'a>(rows: mysql::QueryResult<'a, 'a, 'a, mysql::Text>) -> Result<Vec<St
         steps.push(Step {
             table: value("table").unwrap_or_default(),
             access: value("type").unwrap_or_default(),
-            key: value("key"),
             rows: value("rows").and_then(|rows| rows.parse().ok()).unwrap_or(0.0),
             partitions: partitions.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect(),
-            extra: value("extra").unwrap_or_default(),
         });
     }
     Ok(steps)

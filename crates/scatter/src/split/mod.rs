@@ -49,7 +49,7 @@ pub fn choose(block: &Block, connection: &mut Conn, options: &Options) -> Result
         Ok(whole) => whole,
         Err(error) => return Ok(Err(Refusal(format!("the server does not tell its plan: {error:#}")))),
     };
-    let Some(table) = largest(block) else {
+    let Some(table) = block.largest() else {
         return Ok(Err(Refusal("it has no table whose parts make its answer".to_owned())));
     };
     let alias = block.alias(table);
@@ -79,14 +79,6 @@ pub fn choose(block: &Block, connection: &mut Conn, options: &Options) -> Result
         false => format!("the server would read too much by {}", refused.join(" and by ")),
     };
     Ok(Err(Refusal(why)))
-}
-
-/// The table with the most rows, unless an outer join needs all of it.
-fn largest(block: &Block) -> Option<usize> {
-    let tables = block.tables();
-    let known = tables.iter().enumerate().filter_map(|(index, table)| Some((index, table.as_ref()?)));
-    let (index, table) = known.max_by_key(|(_, table)| table.facts.rows)?;
-    (table.facts.is_base_table && !table.is_optional).then_some(index)
 }
 
 /// Rows of a table that the plan reads, by the server's estimates.

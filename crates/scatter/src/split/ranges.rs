@@ -15,9 +15,8 @@ pub(super) fn of_condition(
     connection: &mut Conn,
     count: usize,
 ) -> Result<Option<Split>> {
-    let tables = block.tables();
-    let Some(reads) = &tables[table] else { return Ok(None) };
-    let firsts = reads.facts.indexes.iter().filter_map(|columns| columns.first());
+    let Some(facts) = block.facts(table) else { return Ok(None) };
+    let firsts = facts.indexes.iter().filter_map(|columns| columns.first());
     for column in firsts {
         let bounds: Vec<&str> = block
             .conditions_of(table)
@@ -40,11 +39,10 @@ pub(super) fn of_primary_key(
     connection: &mut Conn,
     count: usize,
 ) -> Result<Option<Split>> {
-    let tables = block.tables();
-    let Some(reads) = &tables[table] else { return Ok(None) };
-    let first = reads.facts.indexes.first().and_then(|columns| columns.first());
+    let Some(facts) = block.facts(table) else { return Ok(None) };
+    let first = facts.indexes.first().and_then(|columns| columns.first());
     match first {
-        Some(column) if reads.facts.column(column).is_some_and(|column| !column.nullable) => {
+        Some(column) if facts.column(column).is_some_and(|column| !column.nullable) => {
             of_column(block, table, column, &[], connection, count)
         }
         _ => Ok(None),
@@ -60,9 +58,8 @@ fn of_column(
     connection: &mut Conn,
     count: usize,
 ) -> Result<Option<Split>> {
-    let tables = block.tables();
-    let Some(reads) = &tables[table] else { return Ok(None) };
-    let kind = reads.facts.column(column).map(|column| column.kind).unwrap_or_default();
+    let Some(facts) = block.facts(table) else { return Ok(None) };
+    let kind = facts.column(column).map(|column| column.kind).unwrap_or_default();
     let name = block.column(table, column);
     let all = match conditions {
         [] => String::new(),

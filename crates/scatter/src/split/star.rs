@@ -7,10 +7,8 @@ use mysql::prelude::Queryable;
 
 use super::{Split, literal};
 use crate::facts::Kind;
-use crate::plan::{Block, Part};
+use crate::plan::{Block, DIMENSION_ROWS_MOST, Part};
 
-/// A larger dimension costs more than it saves.
-const DIMENSION_ROWS_MOST: u64 = 200_000;
 /// Ranges in one condition.
 const RANGES_MOST: usize = 32;
 
@@ -23,20 +21,18 @@ pub(super) fn split(
     connection: &mut Conn,
     count: usize,
 ) -> Result<Option<Split>> {
-    let tables = block.tables();
-    let Some(fact) = &tables[table] else { return Ok(None) };
+    let Some(fact) = block.facts(table) else { return Ok(None) };
     for (column, (other, key)) in block.equals_of(table) {
-        let Some(dimension) = &tables[*other] else { continue };
+        let Some(dimension) = block.facts(*other) else { continue };
         let conditions: Vec<&str> = block.conditions_of(*other).map(|(_, text)| text).collect();
         let leads = fact
-            .facts
             .indexes
             .iter()
             .any(|index| index.first().is_some_and(|first| first.eq_ignore_ascii_case(column)));
-        if conditions.is_empty() || !leads || dimension.facts.rows > DIMENSION_ROWS_MOST {
+        if conditions.is_empty() || !leads || dimension.rows > DIMENSION_ROWS_MOST {
             continue;
         }
-        let kind = fact.facts.column(column).map(|column| column.kind).unwrap_or_default();
+        let kind = fact.column(column).map(|column| column.kind).unwrap_or_default();
         if kind == Kind::Other {
             continue;
         }

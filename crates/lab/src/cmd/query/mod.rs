@@ -104,7 +104,7 @@ fn explained(route: &Route) -> String {
             &format!("{} into {}, by {}:\n", plural(split.parts.len(), "fragment"), block.table, split.words);
         text.extend(split.parts.iter().map(|part| format!("  {}\n", block.fragment(part))));
     }
-    let before = plan.blocks.iter().flat_map(|block| &block.before_merge);
+    let before = plan.blocks.iter().flat_map(|block| block.before_merge());
     text.extend(before.map(|statement| format!("then\n  {statement}\n")));
     text + &format!("merged by\n  {}\n", plan.merge)
 }
