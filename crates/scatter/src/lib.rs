@@ -10,5 +10,6 @@ pub mod execute;
 pub mod facts;
 pub mod plan;
 pub mod servers;
+pub mod shards;
 pub mod split;
 pub mod sql;

@@ -223,15 +223,17 @@ impl OwnServer {
         Counted { before, after, summary }
     }
 
-    /// With a cache for the whole database, it is read once and never again. `reads` counts pages.
-    pub(crate) fn check_fills_its_cache(&mut self, reads: &str, page_bytes: f64) {
+    /// With a cache for the whole database, it is read once; the server's own housekeeping may read a page or two
+    /// later. `reads` counts pages; a session's are only counted once it is out of `sessions`.
+    pub(crate) fn check_fills_its_cache(&mut self, reads: &str, page_bytes: f64, sessions: &str) {
         let mut filling = || {
             let before = self.counters().unwrap()[reads];
             self.fill_cache().unwrap();
+            wait_until("the sessions have left", || self.number(sessions) == 1);
             self.counters().unwrap()[reads] - before
         };
         let (first, second) = (filling(), filling());
-        assert!(first * page_bytes > 50e6 && second == 0.0, "{first} and {second} pages");
+        assert!(first * page_bytes > 50e6 && second < first / 1_000.0, "{first} and {second} pages");
     }
 
     /// With a cache that is too small, nothing is read.
