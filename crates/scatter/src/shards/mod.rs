@@ -6,7 +6,24 @@ pub mod mapper;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-pub use mapper::{KeyValue, Mapper};
+pub use mapper::{Directory, KeyValue, Mapper};
+
+use crate::servers::Server;
+
+/// One server with all rows, or several with a part of them each.
+#[derive(Debug, Clone)]
+pub struct Cluster {
+    /// At least one.
+    pub servers: Vec<Server>,
+    /// `None` for one server.
+    pub mapping: Option<Mapping>,
+}
+
+impl Cluster {
+    pub fn of(server: Server) -> Cluster {
+        Cluster { servers: vec![server], mapping: None }
+    }
+}
 
 /// Which tables are sharded, by which column, and where each value is.
 #[derive(Debug, Clone, Default, PartialEq)]
