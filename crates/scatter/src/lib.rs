@@ -8,8 +8,10 @@
 
 pub mod execute;
 pub mod facts;
+pub mod mapping;
 pub mod plan;
 pub mod servers;
 pub mod shards;
+pub mod spark;
 pub mod split;
 pub mod sql;

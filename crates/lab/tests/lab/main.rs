@@ -40,6 +40,8 @@ mod postgres;
 mod postgres_run;
 mod published;
 mod query;
+mod query_shards;
+mod query_support;
 mod records_data;
 mod replication;
 mod report_compare;
