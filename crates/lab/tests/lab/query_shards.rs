@@ -79,7 +79,7 @@ fn conditions_on_the_key_leave_servers_out() {
     let mut check = |condition: &str, expect: &[usize]| {
         let query = format!("SELECT COUNT(*) FROM fact WHERE {condition}");
         assert_eq!(bench.servers_of(&query), expect, "{condition}");
-        bench.check_over(&query, Over::Shards);
+        bench.difference(&query, Over::Shards).unwrap();
     };
     check("day_id = 7", &[1]);
     check("7 = day_id AND note IS NULL", &[1]);
@@ -208,7 +208,7 @@ fn an_error_names_the_shard_and_says_the_servers_words() {
 
 #[test]
 fn a_snapshot_is_of_one_moment() {
-    let Some(mut bench) = in_check_all(bench) else { return };
+    let Some(bench) = in_check_all(bench) else { return };
     let mut scatter = bench.shards(Options { is_snapshot: true, rows_least: 1.0, ..Options::default() });
     let count = |scatter: &mut spindle_scatter::execute::Scatter| {
         let rows = scatter.run("SELECT SUM(delay), COUNT(*) FROM fact").unwrap().rows;

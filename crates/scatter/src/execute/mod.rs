@@ -18,6 +18,7 @@ pub use running::Killer;
 use self::running::Running;
 use self::subqueries::Answering;
 use self::workers::{Fragment, Workers};
+use crate::facts::Facts as _;
 use crate::plan::{Plan, Refusal, inlined, only_server, plan, reads_sharded};
 use crate::servers::Server;
 use crate::servers::session::{Session, use_database};

@@ -136,7 +136,9 @@ impl Workers<'_> {
     }
 
     fn connect(&self, server: usize) -> Result<Conn> {
-        let mut connection = self.running.servers[server].connect_for(self.options.timeout)?;
+        // After the time of all fragments, of which this one may not be the first that is told to be late.
+        let longest = self.options.timeout.map(|timeout| timeout + Duration::from_secs(1));
+        let mut connection = self.running.servers[server].connect_for(longest)?;
         self.session.apply(&mut connection)?;
         if self.options.is_snapshot {
             connection

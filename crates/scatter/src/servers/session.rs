@@ -65,7 +65,7 @@ impl Session {
     }
 
     /// A setting whose value differs, with both.
-    pub(crate) fn difference(&self, other: &Session) -> Option<(&'static str, &str, &str)> {
+    pub(crate) fn difference<'a>(&'a self, other: &'a Session) -> Option<(&'static str, &'a str, &'a str)> {
         let version = ("version", self.version.as_str(), other.version.as_str());
         let settings = self.values.iter().zip(&other.values);
         let settings = settings.map(|((name, one), (_, other))| (*name, one.as_str(), other.as_str()));
