@@ -23,7 +23,10 @@ const ROOMS: [(&str, &[&str]); 3] = [
     ("load", &["protocol", "sql", "foreign", "workload", "runner", "workloads", "catalog", "process"]),
     (
         "scatter",
-        &["sql", "facts", "mapping", "plan", "servers", "shards", "split", "execute", "spark", "load", "proxy"],
+        &[
+            "sql", "facts", "mapping", "plan", "servers", "shards", "split", "execute", "spark", "load",
+            "proxy",
+        ],
     ),
     (
         "lab",
