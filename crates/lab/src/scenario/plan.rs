@@ -12,7 +12,9 @@ use itertools::Itertools as _;
 use serde::Serialize;
 use spindle_stats::random::Random;
 
-use crate::record::{Cell, FileClass, MountHead, ReplicaHead, ReplicationHead, StartState, SweptValue, ZfsHead};
+use crate::record::{
+    Cell, FileClass, MountHead, ReplicaHead, ReplicationHead, StartState, SweptValue, ZfsHead,
+};
 use crate::scenario::{Scenario, content_hash};
 use crate::stack::layout::{Layout, LayoutMount};
 

@@ -93,7 +93,8 @@ pub(super) fn rule(run: &RunTable, start: StartState) -> Result<Settle, Mistake>
     match (settle, run.settle_at_most) {
         (Some(_), _) if start == StartState::Cold => meaningless(),
         (Some(Written::UntilSteady), _) if run.measure == Measure::Once => {
-            let message = "has no meaning with measure = \"once\", before which there is no load; leave it out";
+            let message =
+                "has no meaning with measure = \"once\", before which there is no load; leave it out";
             Err(Mistake::at("run.settle", message))
         }
         (Some(Written::UntilSteady), at_most) => {

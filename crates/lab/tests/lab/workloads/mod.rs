@@ -31,7 +31,8 @@ pub(crate) fn check_every_workload(endpoint: &Endpoint, engines: &[&str]) {
     workloads.push(json!({"kind": "ontime", "rows": 5_000}));
     workloads.push(json!({"kind": "ssb", "scale_percent": 1}));
     if !engines.is_empty() {
-        workloads.push(json!({"kind": "ontime", "rows": 2_000, "partitions": "years", "queries": ["Q9", "Q8.0"]}));
+        workloads
+            .push(json!({"kind": "ontime", "rows": 2_000, "partitions": "years", "queries": ["Q9", "Q8.0"]}));
     }
     for engine in engines {
         workloads.push(json!({"kind": "insert-growth", "rows": 5_000, "batch": 100, "engine": engine}));

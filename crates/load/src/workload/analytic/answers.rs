@@ -81,12 +81,11 @@ pub(crate) fn store(
     session.execute_each([format!("DROP TABLE IF EXISTS {TABLE}"), create])?;
     let insert = format!("INSERT INTO {TABLE} VALUES (?, ?, ?, 0)");
     let insert = session.prepare(&insert).with_context(|| format!("filling {TABLE}"))?;
-    let of_queries = answers.iter().map(|(query, answer)| (query.name, answer.row_count, answer.digest.as_str()));
+    let of_queries =
+        answers.iter().map(|(query, answer)| (query.name, answer.row_count, answer.digest.as_str()));
     let of_tables = row_counts.iter().map(|(table, row_count)| (*table, *row_count, OF_TABLE));
     for (name, row_count, digest) in of_queries.chain(of_tables) {
-        session
-            .run(insert, values![name, row_count, digest])
-            .with_context(|| format!("filling {TABLE}"))?;
+        session.run(insert, values![name, row_count, digest]).with_context(|| format!("filling {TABLE}"))?;
     }
     Ok(())
 }
@@ -154,7 +153,8 @@ mod tests {
 
     #[test]
     fn answers_are_equal_whatever_the_order_and_the_types() {
-        let expect = Answer::of(&QUERY, [vec!["b".to_owned(), "2".to_owned()], vec!["a".to_owned(), "1".to_owned()]]);
+        let expect =
+            Answer::of(&QUERY, [vec!["b".to_owned(), "2".to_owned()], vec!["a".to_owned(), "1".to_owned()]]);
         let row = |name: &str, count: Value| vec![Value::from(name), count];
         let found = Answer::of_server(&QUERY, vec![row("a", Value::Real(1.0)), row("b", Value::from("2"))]);
         assert_eq!(found, expect);

@@ -9,7 +9,7 @@ use super::Query;
 use super::answers::{self, Answer};
 use crate::protocol::Endpoint;
 use crate::sql::{Row, Session, SqlError, Statement, connect};
-use crate::workload::{Client, Failure, Outcome};
+use crate::workload::{Client, Failure, Outcome, thread_cpu};
 
 pub(super) struct Analyst {
     session: Box<dyn Session>,
@@ -89,12 +89,14 @@ impl Client for Analyst {
         if let Some(failure) = self.failure.take() {
             return Err(failure);
         }
+        let before = thread_cpu();
         // There is no other client, so nothing is retried; a query that is refused is refused again.
         let rows = self.ask(self.next).map_err(|error| {
             Failure::Fatal(format!("{}: {}", self.queries[self.next].name, error.message))
         })?;
         self.rows = Some(rows);
-        Ok(Outcome { commit_wait: Some(Duration::ZERO), ..Outcome::default() })
+        let client_cpu = Some(thread_cpu().saturating_sub(before));
+        Ok(Outcome { commit_wait: Some(Duration::ZERO), client_cpu, ..Outcome::default() })
     }
 
     fn is_through(&mut self) -> Result<bool, Failure> {

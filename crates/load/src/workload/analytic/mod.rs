@@ -93,6 +93,8 @@ mod tests {
         check(&[], Ok(&["Q1", "Q2"]));
         check(&["Q2", "Q1"], Ok(&["Q1", "Q2"]));
         check(&["Q2", "Q2"], Err("`Q2` is named twice"));
-        assert!(chosen(&all, &["Q3".to_owned()]).unwrap_err().1.starts_with("`Q3` is no query of this workload"));
+        assert!(
+            chosen(&all, &["Q3".to_owned()]).unwrap_err().1.starts_with("`Q3` is no query of this workload")
+        );
     }
 }

@@ -30,7 +30,8 @@ pub(super) fn load(spec: &Spec, endpoint: &Endpoint, seed: u64, progress: &mut O
     let mut tallies = Tallies::default();
     let (rows_total, mut rows_before) = (u64::from(spec.rows), 0);
     for (year, rows) in rows_by_year(rows_total).into_iter().filter(|(_, rows)| *rows > 0) {
-        let mut of_all = |part: Progress| progress(Progress { rows_done: rows_before + part.rows_done, rows_total });
+        let mut of_all =
+            |part: Progress| progress(Progress { rows_done: rows_before + part.rows_done, rows_total });
         let tally = load_year(&mut *session, endpoint, Year::new(year), rows, seed, &mut of_all)?;
         tallies.0.insert(year, tally);
         rows_before += rows;

@@ -21,9 +21,7 @@ use serde::{Deserialize, Serialize};
 use crate::protocol::Endpoint;
 use crate::sql::{Dialect, Engine, NO_ENGINES};
 use crate::workload::analytic::{self, Analytic, Query, Star};
-use crate::workload::{
-    Complaint, Data, Declared, Example, Facts, OnProgress, Workload, default_number, whole_number,
-};
+use crate::workload::{Complaint, Data, Declared, Example, Facts, OnProgress, Workload, whole_number};
 use spindle_base::child::RunAs;
 
 pub const FACTS: Facts = Facts {
@@ -58,7 +56,6 @@ impl Partitions {
 #[serde(deny_unknown_fields)]
 pub struct Spec {
     /// Rows of the fact table, about 85 bytes each. The study had 135125787.
-    #[serde(default = "default_number::<1_351_257, u32>")]
     #[arg(long, default_value_t = 1_351_257, value_parser = whole_number::<u32>)]
     #[schemars(range(min = 1_000, max = 2_000_000_000))]
     pub rows: u32,
@@ -156,10 +153,15 @@ mod tests {
     fn the_study_has_fifteen_statements() {
         let names: Vec<&str> = statements().iter().map(|query| query.name).collect();
         let expect = [
-            "Q1", "Q2", "Q3", "Q4", "Q5", "Q6", "Q7", "Q8.0", "Q8.1", "Q8.2", "Q8.3", "Q8.4", "Q9", "Q10", "Q11",
+            "Q1", "Q2", "Q3", "Q4", "Q5", "Q6", "Q7", "Q8.0", "Q8.1", "Q8.2", "Q8.3", "Q8.4", "Q9", "Q10",
+            "Q11",
         ];
         assert_eq!(names, expect);
-        assert!(statements().iter().all(|query| query.sql.to_lowercase().starts_with("select") && !query.sql.contains(';')));
+        assert!(
+            statements()
+                .iter()
+                .all(|query| query.sql.to_lowercase().starts_with("select") && !query.sql.contains(';'))
+        );
     }
 
     fn tallies(rows: u64, seed: u64) -> Tallies {

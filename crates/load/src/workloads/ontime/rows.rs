@@ -169,8 +169,11 @@ mod tests {
 
     #[test]
     fn delays_are_those_of_real_flights() {
-        let all: Vec<Flight> = YEARS.flat_map(|year| Year::new(year).flights(1, 0, 1_000).collect::<Vec<_>>()).collect();
-        let share = |is_so: fn(&Flight) -> bool| all.iter().filter(|flight| is_so(flight)).count() as f64 / all.len() as f64;
+        let all: Vec<Flight> =
+            YEARS.flat_map(|year| Year::new(year).flights(1, 0, 1_000).collect::<Vec<_>>()).collect();
+        let share = |is_so: fn(&Flight) -> bool| {
+            all.iter().filter(|flight| is_so(flight)).count() as f64 / all.len() as f64
+        };
         // Of the sample, 2.5 % are cancelled and 26 % leave more than ten minutes late.
         assert!((0.01..0.05).contains(&share(|flight| flight.departure_delay.is_none())));
         assert!((0.20..0.32).contains(&share(Flight::is_delayed)), "{}", share(Flight::is_delayed));

@@ -202,7 +202,11 @@ mod tests {
         assert!((5_000..5_400).contains(&real.len()), "{}", real.len());
         let flights: u64 = sample.delays_of_month.iter().map(Counted::total).sum();
         assert_eq!(flights, 336_776);
-        assert!(sample.days.iter().flatten().all(|flights| (500..1_100).contains(flights)), "{:?}", sample.days);
+        assert!(
+            sample.days.iter().flatten().all(|flights| (500..1_100).contains(flights)),
+            "{:?}",
+            sample.days
+        );
         for carrier in &CARRIERS {
             assert!(sample.hours(carrier.delays_of).total() > 0, "{}", carrier.code);
             assert!((0..12).all(|month| sample.delays(carrier.delays_of, month).total() >= ENOUGH));
@@ -215,7 +219,8 @@ mod tests {
         let sample = &*SAMPLE;
         let all: u64 = sample.routes.iter().map(|route| route.flights).sum();
         for airport in 0..sample.airports.len() as u16 {
-            let own = sample.routes.iter().filter(|route| [route.origin, route.destination].contains(&airport));
+            let own =
+                sample.routes.iter().filter(|route| [route.origin, route.destination].contains(&airport));
             let flights: u64 = own.map(|route| route.flights).sum();
             let expected = STUDY_ROWS as f64 * flights as f64 / all as f64;
             assert!(expected > 50.0, "{}: {expected}", sample.airports[usize::from(airport)].code);

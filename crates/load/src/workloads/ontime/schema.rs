@@ -80,7 +80,10 @@ mod tests {
     #[test]
     fn a_partition_has_the_days_of_a_year() {
         let partitions = by_year();
-        assert!(partitions.contains("(PARTITION y1988 VALUES LESS THAN (367), PARTITION y1989 VALUES LESS THAN (732)"));
+        assert!(
+            partitions
+                .contains("(PARTITION y1988 VALUES LESS THAN (367), PARTITION y1989 VALUES LESS THAN (732)")
+        );
         assert!(partitions.ends_with("PARTITION y2010 VALUES LESS THAN (8402))"), "{partitions}");
     }
 }

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashSet};
 
 use super::carriers::CARRIERS;
 use super::rows::Flight;
-use super::schema;
 use super::sample::SAMPLE;
+use super::schema;
 use crate::sql::Dialect;
 use crate::workload::analytic::{Answer, Query, rounded};
 
@@ -94,17 +94,24 @@ impl Tallies {
     pub(super) fn row_counts(&self) -> Vec<(&'static str, u64)> {
         let years = || self.0.values();
         let pairs = years().flat_map(|tally| &tally.pairs);
-        let airports: HashSet<u16> = pairs.flat_map(|(_, destination, origin)| [*destination, *origin]).collect();
+        let airports: HashSet<u16> =
+            pairs.flat_map(|(_, destination, origin)| [*destination, *origin]).collect();
         let flights: HashSet<&(u8, u16)> = years().flat_map(|tally| &tally.flights).collect();
         let rows = years().map(|tally| tally.total().all).sum();
-        vec![("dim_airport", airports.len() as u64), ("dim_flight", flights.len() as u64), (schema::FACT, rows)]
+        vec![
+            ("dim_airport", airports.len() as u64),
+            ("dim_flight", flights.len() as u64),
+            (schema::FACT, rows),
+        ]
     }
 
     fn rows(&self, name: &str, dialect: Dialect) -> Rows {
         let ratio = |counts: Counts| rounded(counts.delayed * 1_000, counts.all, dialect);
         match name {
             "Q1" => rows(self.by_day_of_week(2000, 2008).into_iter().map(|(day, counts)| (day, counts.all))),
-            "Q2" => rows(self.by_day_of_week(2000, 2008).into_iter().map(|(day, counts)| (day, counts.delayed))),
+            "Q2" => {
+                rows(self.by_day_of_week(2000, 2008).into_iter().map(|(day, counts)| (day, counts.delayed)))
+            }
             "Q3" => self.fewest_delays(2000, 2008),
             "Q4" => rows(self.by_carrier(2007).map(|(carrier, counts)| (carrier, counts.delayed))),
             "Q5" => self
@@ -124,7 +131,8 @@ impl Tallies {
             "Q8.4" => self.origins(1980, 2011),
             "Q9" => rows(self.0.iter().map(|(year, tally)| (*year, tally.total().all))),
             "Q10" => {
-                let keyed = |_, carrier: &str, destination: &str| vec![carrier.to_owned(), destination.to_owned()];
+                let keyed =
+                    |_, carrier: &str, destination: &str| vec![carrier.to_owned(), destination.to_owned()];
                 self.origins_by(2009, 2011, |_| true, keyed)
             }
             "Q11" => {
@@ -150,7 +158,9 @@ impl Tallies {
     }
 
     fn by_carrier(&self, year: u16) -> impl Iterator<Item = (&'static str, Counts)> {
-        self.between(year, year).flat_map(|(_, tally)| &tally.by_carrier).map(|(index, counts)| (carrier(*index), *counts))
+        self.between(year, year)
+            .flat_map(|(_, tally)| &tally.by_carrier)
+            .map(|(index, counts)| (carrier(*index), *counts))
     }
 
     /// Years with delays.
@@ -186,7 +196,9 @@ impl Tallies {
     ) -> Rows {
         let mut origins = BTreeMap::<Vec<String>, HashSet<&str>>::new();
         for (year, tally) in self.between(first, last) {
-            for (index, destination, origin) in tally.pairs.iter().filter(|(index, ..)| is_asked(carrier(*index))) {
+            for (index, destination, origin) in
+                tally.pairs.iter().filter(|(index, ..)| is_asked(carrier(*index)))
+            {
                 let key = key(year, carrier(*index), city(*destination));
                 origins.entry(key).or_default().insert(city(*origin));
             }

@@ -93,7 +93,8 @@ pub(super) fn days() -> Vec<Day> {
     let mut day_of_week = 4;
     for year in FIRST_YEAR..=LAST_YEAR {
         let mut day_of_year = 0;
-        for (month, day) in (1..=12).flat_map(|month| (1..=days_of(year, month)).map(move |day| (month, day))) {
+        for (month, day) in (1..=12).flat_map(|month| (1..=days_of(year, month)).map(move |day| (month, day)))
+        {
             day_of_year += 1;
             days.push(Day { year, month, day, day_of_year, day_of_week });
             day_of_week = day_of_week % 7 + 1;

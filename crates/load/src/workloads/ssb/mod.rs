@@ -22,9 +22,7 @@ use crate::protocol::Endpoint;
 use crate::sql::{Dialect, Engine, NO_ENGINES, RowWriter, connect_and_create_database};
 use crate::workload::analytic::{self, Analytic, Query, Star};
 use crate::workload::loading::{self, Task};
-use crate::workload::{
-    Complaint, Data, Declared, Example, Facts, OnProgress, Workload, default_number, whole_number,
-};
+use crate::workload::{Complaint, Data, Declared, Example, Facts, OnProgress, Workload, whole_number};
 use dimensions::Dimensions;
 use spindle_base::child::RunAs;
 use tally::Tally;
@@ -43,7 +41,6 @@ pub const FACTS: Facts = Facts {
 #[serde(deny_unknown_fields)]
 pub struct Spec {
     /// Scale factor in percent. A scale factor of one has six million rows of about 130 bytes.
-    #[serde(default = "default_number::<10, u32>")]
     #[arg(long, default_value_t = 10, value_parser = whole_number::<u32>)]
     #[schemars(range(min = 1, max = 100_000))]
     pub scale_percent: u32,
@@ -121,11 +118,12 @@ impl Star for Spec {
         }
         let part_count = scale.orders().div_ceil(PART_ORDERS);
         let tallies: Vec<Arc<Mutex<Tally>>> = (0..part_count).map(|_| Arc::default()).collect();
-        let tasks = (1..).zip(&tallies).map(|(part, tally)| {
-            task(scale, (part, part_count as i32), dimensions.clone(), tally.clone())
-        });
+        let tasks = (1..)
+            .zip(&tallies)
+            .map(|(part, tally)| task(scale, (part, part_count as i32), dimensions.clone(), tally.clone()));
         loading::load(endpoint, tasks.collect(), progress)?;
-        session.execute_each(schema::TABLES.into_iter().filter_map(|(table, _)| dialect.after_load(table)))?;
+        session
+            .execute_each(schema::TABLES.into_iter().filter_map(|(table, _)| dialect.after_load(table)))?;
         let mut all = Tally::default();
         for tally in tallies {
             all.add(std::mem::take(&mut *tally.lock().unwrap_or_else(PoisonError::into_inner)));
@@ -146,8 +144,14 @@ fn dimension_rows(dimensions: &Arc<Dimensions>) -> [(&'static str, RowWriter); 4
     let [customers, suppliers, parts] = [(); 3].map(|()| dimensions.clone());
     [
         ("date", Box::new(|output| calendar::days().into_iter().try_for_each(|day| day.write(output)))),
-        ("customer", Box::new(move |output| customers.customers.iter().try_for_each(|row| row.write(output)))),
-        ("supplier", Box::new(move |output| suppliers.suppliers.iter().try_for_each(|row| row.write(output)))),
+        (
+            "customer",
+            Box::new(move |output| customers.customers.iter().try_for_each(|row| row.write(output))),
+        ),
+        (
+            "supplier",
+            Box::new(move |output| suppliers.suppliers.iter().try_for_each(|row| row.write(output))),
+        ),
         ("part", Box::new(move |output| parts.parts.iter().try_for_each(|row| row.write(output)))),
     ]
 }
@@ -185,7 +189,8 @@ mod tests {
     fn the_benchmark_has_thirteen_queries() {
         let names: Vec<&str> = statements().iter().map(|query| query.name).collect();
         let expect = [
-            "Q1.1", "Q1.2", "Q1.3", "Q2.1", "Q2.2", "Q2.3", "Q3.1", "Q3.2", "Q3.3", "Q3.4", "Q4.1", "Q4.2", "Q4.3",
+            "Q1.1", "Q1.2", "Q1.3", "Q2.1", "Q2.2", "Q2.3", "Q3.1", "Q3.2", "Q3.3", "Q3.4", "Q4.1", "Q4.2",
+            "Q4.3",
         ];
         assert_eq!(names, expect);
         assert!(statements().iter().all(|query| query.sql.starts_with("select") && !query.sql.contains(';')));

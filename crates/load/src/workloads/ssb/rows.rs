@@ -62,7 +62,12 @@ impl LineOrder {
 }
 
 /// The lines of one of `part_count` parts of all orders; parts count from one.
-pub(super) fn lines(scale: Scale, part: i32, part_count: i32, days: &[Day]) -> impl Iterator<Item = LineOrder> {
+pub(super) fn lines(
+    scale: Scale,
+    part: i32,
+    part_count: i32,
+    days: &[Day],
+) -> impl Iterator<Item = LineOrder> {
     let parts = scale.parts() as i64;
     tpch::lines(scale, part, part_count).map(move |line| LineOrder::new(line, parts, days))
 }

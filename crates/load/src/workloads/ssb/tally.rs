@@ -101,9 +101,7 @@ impl Joined<'_> {
 const QUERIES: [(&str, Take); 13] = [
     ("Q1.1", |row| row.discounted([1, 3], [i64::MIN, 24]).filter(|_| row.day.year == 1993)),
     ("Q1.2", |row| row.discounted([4, 6], [26, 35]).filter(|_| row.day.year_month() == 199_401)),
-    ("Q1.3", |row| {
-        row.discounted([5, 7], [26, 35]).filter(|_| row.day.year == 1994 && row.day.week() == 6)
-    }),
+    ("Q1.3", |row| row.discounted([5, 7], [26, 35]).filter(|_| row.day.year == 1994 && row.day.week() == 6)),
     ("Q2.1", |row| row.revenue_of_brand(Key::category(row.part) == Key::Category(1, 2), "AMERICA")),
     ("Q2.2", |row| {
         let brands = Key::Brand(2, 2, 21)..=Key::Brand(2, 2, 28);
@@ -126,9 +124,7 @@ const QUERIES: [(&str, Take); 13] = [
         let are_there = is_in_one_of_two_cities(row.customer) && is_in_one_of_two_cities(row.supplier);
         row.revenue_between(are_there && row.day.year_month() == 199_712, Key::city)
     }),
-    ("Q4.1", |row| {
-        row.profit(row.is_american() && row.part.manufacturer <= 2, &[Key::nation(row.customer)])
-    }),
+    ("Q4.1", |row| row.profit(row.is_american() && row.part.manufacturer <= 2, &[Key::nation(row.customer)])),
     ("Q4.2", |row| {
         let is_asked = row.is_american() && row.day.year >= 1997 && row.part.manufacturer <= 2;
         row.profit(is_asked, &[Key::nation(row.supplier), Key::category(row.part)])

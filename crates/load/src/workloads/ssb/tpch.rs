@@ -2,6 +2,7 @@
 
 use std::sync::LazyLock;
 
+use tpchgen::dates::TPCHDate;
 use tpchgen::distribution::Distributions;
 use tpchgen::generators::{
     CustomerGenerator, LineItemGenerator, OrderGenerator, PartGenerator, SupplierGenerator,
@@ -74,4 +75,83 @@ pub(super) struct Line {
     pub(super) tax: i64,
     pub(super) commit_date: u32,
     pub(super) ship_mode: &'static str,
+}
+
+pub(super) fn customers(scale: Scale) -> impl Iterator<Item = Party> {
+    let distributions = Distributions::static_default();
+    let generator =
+        CustomerGenerator::new_with_distributions_and_text_pool(scale.factor(), 1, 1, distributions, &TEXTS);
+    generator.iter().map(|row| Party {
+        address: row.c_address.to_string(),
+        nation: row.c_nationkey as u8,
+        phone: row.c_phone.to_string(),
+        segment: Some(row.c_mktsegment.to_owned()),
+    })
+}
+
+pub(super) fn suppliers(scale: Scale) -> impl Iterator<Item = Party> {
+    let distributions = Distributions::static_default();
+    let generator =
+        SupplierGenerator::new_with_distributions_and_text_pool(scale.factor(), 1, 1, distributions, &TEXTS);
+    generator.iter().map(|row| Party {
+        address: row.s_address.to_string(),
+        nation: row.s_nationkey as u8,
+        phone: row.s_phone.to_string(),
+        segment: None,
+    })
+}
+
+pub(super) fn parts(scale: Scale) -> impl Iterator<Item = Part> {
+    let distributions = Distributions::static_default();
+    let generator =
+        PartGenerator::new_with_distributions_and_text_pool(scale.factor(), 1, 1, distributions, &TEXTS);
+    generator.iter().map(|row| Part {
+        name: row.p_name.to_string(),
+        brand: row.p_brand.to_string().trim_start_matches("Brand#").parse().expect("a brand is two digits"),
+        kind: row.p_type.to_owned(),
+        size: row.p_size,
+        container: row.p_container.to_owned(),
+    })
+}
+
+/// The lines of the orders of one of `part_count` parts, which count from one.
+pub(super) fn lines(scale: Scale, part: i32, part_count: i32) -> impl Iterator<Item = Line> {
+    let (factor, distributions) = (scale.factor(), Distributions::static_default());
+    let orders =
+        OrderGenerator::new_with_distributions_and_text_pool(factor, part, part_count, distributions, &TEXTS);
+    let lines = LineItemGenerator::new_with_distributions_and_text_pool(
+        factor,
+        part,
+        part_count,
+        distributions,
+        &TEXTS,
+    );
+    let mut lines = lines.iter().peekable();
+    orders.iter().flat_map(move |order| {
+        let mut of_order = Vec::new();
+        while let Some(line) = lines.next_if(|line| line.l_orderkey == order.o_orderkey) {
+            of_order.push(Line {
+                order_key: order.o_orderkey,
+                number: line.l_linenumber,
+                customer_key: order.o_custkey,
+                part_key: line.l_partkey,
+                supplier_key: line.l_suppkey,
+                order_date: date_key(order.o_orderdate),
+                priority: order.o_orderpriority,
+                quantity: line.l_quantity,
+                extended_price: line.l_extendedprice.0,
+                order_total: order.o_totalprice.0,
+                discount: line.l_discount.0,
+                tax: line.l_tax.0,
+                commit_date: date_key(line.l_commitdate),
+                ship_mode: line.l_shipmode,
+            });
+        }
+        of_order
+    })
+}
+
+fn date_key(date: TPCHDate) -> u32 {
+    let (year, month, day) = date.to_ymd();
+    ((1900 + year) * 10_000 + month * 100 + day) as u32
 }
