@@ -230,6 +230,21 @@ mod tests {
         };
         assert_eq!(words(&whole), words(&parted));
         assert_eq!(whole.lines, 60_175);
-        assert_eq!(words(&whole), [""; 13]);
+        let expect = [
+            "Q1.1 1 3e4e1582a5e01fb9",
+            "Q1.2 1 5683f5123a0deb77",
+            "Q1.3 1 966207cc41a4f254",
+            "Q2.1 172 fb5f8e953dc4e398",
+            "Q2.2 48 fce74b6f5fc5a069",
+            "Q2.3 6 32511ab3a180ca2e",
+            "Q3.1 150 3560e5cd0385553f",
+            "Q3.2 28 08b83b1f51709073",
+            "Q3.3 0 4f53cda18c2baa0c",
+            "Q3.4 0 4f53cda18c2baa0c",
+            "Q4.1 35 f1c426ae085d66c8",
+            "Q4.2 92 bc5feea9116c0746",
+            "Q4.3 3 4ca9b1b29f4b9a41",
+        ];
+        assert_eq!(words(&whole), expect);
     }
 }
