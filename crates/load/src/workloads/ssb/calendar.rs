@@ -92,10 +92,8 @@ pub(super) fn days() -> Vec<Day> {
     // 1992 began on a Wednesday.
     let mut day_of_week = 4;
     for year in FIRST_YEAR..=LAST_YEAR {
-        let mut day_of_year = 0;
-        for (month, day) in (1..=12).flat_map(|month| (1..=days_of(year, month)).map(move |day| (month, day)))
-        {
-            day_of_year += 1;
+        let of_month = |month| (1..=days_of(year, month)).map(move |day| (month, day));
+        for (day_of_year, (month, day)) in (1..).zip((1..=12).flat_map(of_month)) {
             days.push(Day { year, month, day, day_of_year, day_of_week });
             day_of_week = day_of_week % 7 + 1;
         }
