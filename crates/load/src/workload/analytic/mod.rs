@@ -5,9 +5,11 @@
 
 mod answers;
 mod client;
+mod split;
 mod star;
 
 pub(crate) use answers::{Answer, rounded, store};
+pub(crate) use split::NO_SPLIT;
 pub(crate) use star::{Analytic, Star};
 
 use super::Complaint;
