@@ -71,11 +71,11 @@ pub struct Spec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[arg(long, value_enum)]
     pub engine: Option<Engine>,
-    /// Connections over which each query is split into fragments (docs/query.md), for MariaDB and MySQL only. Default:
-    /// the server answers it on one.
+    /// Connections over which each query is split into fragments (docs/query.md), for MariaDB and MySQL only. With 1, as
+    /// by default, the server answers it whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[arg(long, value_parser = whole_number::<u32>)]
-    #[schemars(range(min = 2, max = 64))]
+    #[schemars(range(min = 1, max = 64))]
     pub split: Option<u32>,
 }
 
