@@ -40,6 +40,7 @@ mod postgres;
 mod postgres_run;
 mod published;
 mod query;
+mod query_load;
 mod query_shards;
 mod query_support;
 mod records_data;

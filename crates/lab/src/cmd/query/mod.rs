@@ -1,6 +1,7 @@
 //! `spindle query`: queries in fragments, over one server or several.
 
 mod ask;
+mod load;
 mod print;
 mod servers;
 
@@ -17,11 +18,14 @@ pub struct QueryArguments {
 }
 
 #[derive(Debug, Subcommand)]
-enum QueryCommand {}
+enum QueryCommand {
+    /// Load files into a table of one server or of several, each row into its shard
+    Load(Box<load::LoadArguments>),
+}
 
 pub fn run(arguments: &QueryArguments) -> Result<()> {
     match &arguments.command {
         None => ask::run(&arguments.ask),
-        Some(command) => match *command {},
+        Some(QueryCommand::Load(arguments)) => load::run(arguments),
     }
 }
