@@ -42,6 +42,7 @@ mod published;
 mod query;
 mod query_load;
 mod query_shards;
+mod query_statements;
 mod query_support;
 mod records_data;
 mod replication;
