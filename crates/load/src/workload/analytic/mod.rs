@@ -34,7 +34,7 @@ const COMPARED_BY: &str = ", compared by column ";
 
 /// The queries of a file: each begins with a line `-- NAME`, and ends with a semicolon. Lines that begin with
 /// `#` are comments.
-pub(crate) fn queries(file: &'static str) -> Vec<Query> {
+pub fn queries(file: &'static str) -> Vec<Query> {
     let parts = file.split(NAME).skip(1);
     let query = |part: &'static str| {
         let (head, sql) = part.split_once('\n').expect("a test reads every file");
