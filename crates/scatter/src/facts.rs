@@ -12,6 +12,8 @@ pub struct TableFacts {
     pub partitions: Vec<String>,
     /// Columns of each index, the primary one first.
     pub indexes: Vec<Vec<String>>,
+    /// Those of unique ones.
+    pub unique: Vec<Vec<String>>,
     pub is_base_table: bool,
     /// The column by which its rows are on several servers; `None` if each has them all.
     pub key: Option<String>,

@@ -63,6 +63,26 @@ fn fragments_give_the_answer_of_one_server() {
     bench.check("SELECT delay = 1 || delay = 2 AND price > 5, COUNT(*) FROM fact GROUP BY delay = 1 || delay = 2 AND price > 5");
 }
 
+#[test]
+fn a_dimension_that_only_filters_is_not_joined() {
+    let Some(mut bench) = in_check_all(bench) else { return };
+    let mut check = |query: &str, names_dimension: bool| {
+        bench.check(query);
+        let fragments = bench.fragments_of(query);
+        assert!(fragments.iter().all(|text| text.contains("`dim`") == names_dimension), "{fragments:#?}");
+    };
+    // The keys that the filter leaves are ranges, with a gap where the dimension has no day.
+    check("SELECT COUNT(*), SUM(price) FROM fact JOIN dim USING (day_id) WHERE year = 2010", false);
+    check(
+        "SELECT COUNT(*) FROM fact f, dim d WHERE f.day_id = d.day_id AND d.year > 2010 AND f.delay > 3",
+        false,
+    );
+    check("SELECT SUM(price) FROM fact JOIN dim ON dim.day_id = fact.day_id AND year = 2011", false);
+    // Too many ranges, and no filter.
+    check("SELECT COUNT(*) FROM fact JOIN dim USING (day_id) WHERE dow IN (3, 5)", true);
+    check("SELECT COUNT(*) FROM fact JOIN dim USING (day_id)", true);
+}
+
 /// What Shard-Query answered wrongly (its last public state, 2022), each with a query that shows it.
 #[test]
 fn the_mistakes_of_shard_query_are_not_made() {

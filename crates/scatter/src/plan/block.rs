@@ -12,7 +12,8 @@ use super::check::{check_clauses, check_expressions, columns_in, has_aggregate};
 use super::conditions::{ColumnOf, Conditions};
 use super::placement::check_placement;
 use super::rewrite::{Aliases, Key, Rewriter};
-use super::scope::{Place, Scope, column_text};
+use super::scope::{Place, Scope, column_text, table_text};
+use super::semi_join::SemiJoin;
 use crate::facts::{Facts, ResultColumn, TableFacts};
 use crate::sql::print::{explicit, quoted};
 
@@ -38,6 +39,19 @@ pub enum Part {
     Partitions(usize, Vec<String>),
     /// Rows for which an expression is true.
     Where(String),
+    /// Rows for which an expression on a key is true: of all keys, those that the conditions on the dimension at this
+    /// index of FROM leave, or some of these.
+    Keys(usize, String),
+}
+
+impl Part {
+    /// The expression that is true of its rows.
+    pub fn condition(&self) -> Option<&str> {
+        match self {
+            Part::Where(condition) | Part::Keys(_, condition) => Some(condition),
+            Part::Everything | Part::Partitions(..) => None,
+        }
+    }
 }
 
 /// Plans a query of one SELECT. `table` will have the rows of its fragments, and `result` are the columns
@@ -158,13 +172,7 @@ impl Block {
 
     /// A table as its own FROM clause has it.
     pub fn from_text(&self, table: usize) -> String {
-        let place = &self.scope.places[table];
-        let name = place.name.as_ref().map(|name| {
-            let schema =
-                name.schema.as_ref().map(|schema| format!("{}.", quoted(schema))).unwrap_or_default();
-            format!("{schema}{}", quoted(&name.name))
-        });
-        format!("{} AS {}", name.unwrap_or_default(), quoted(&place.alias))
+        table_text(&self.scope.places[table])
     }
 
     /// A query without rows that has the columns of the fragments.
@@ -181,9 +189,13 @@ impl Block {
     fn groups(&self, part: &Part) -> String {
         let mut from = self.from.clone();
         let mut conditions: Vec<String> = self.selection.iter().map(explicit).collect();
+        let is_needed =
+            |join: &&SemiJoin| !matches!(part, Part::Keys(dimension, _) if *dimension == join.dimension);
+        let semi_joins = self.written.semi_joins.iter().filter(is_needed);
+        conditions.extend(semi_joins.map(|join| join.condition.clone()));
         match part {
             Part::Everything => {}
-            Part::Where(condition) => conditions.push(format!("({condition})")),
+            Part::Where(condition) | Part::Keys(_, condition) => conditions.push(format!("({condition})")),
             Part::Partitions(table, names) => {
                 let factor = factor_at(&mut from, self.scope.places[*table].position);
                 if let TableFactor::Table { partitions, .. } = factor {
@@ -325,6 +337,8 @@ pub(super) struct Written {
     pub(super) columns: Vec<(String, String)>,
     pub(super) is_distinct: bool,
     pub(super) group_by: String,
+    /// Dimensions that only filter.
+    pub(super) semi_joins: Vec<SemiJoin>,
     /// ORDER BY and LIMIT.
     pub(super) limit: String,
     pub(super) before_merge: Vec<String>,
@@ -356,6 +370,7 @@ fn rows(list: &ListOf<'_>, clauses: &Clauses, table: &str) -> Result<Written, Re
         columns: parts.columns,
         is_distinct: clauses.is_distinct,
         group_by: String::new(),
+        semi_joins: Vec::new(),
         limit: limit.unwrap_or_default(),
         before_merge: Vec::new(),
         merge: format!("SELECT {distinct}{merge_list} FROM {table}{order}{}", clauses.limit_text()),
@@ -424,6 +439,7 @@ fn aggregated(list: &ListOf<'_>, clauses: &Clauses, table: &str, scope: &Scope) 
         columns: parts.columns,
         is_distinct: false,
         group_by: fragment_groups,
+        semi_joins: Vec::new(),
         limit: String::new(),
         before_merge,
         merge,

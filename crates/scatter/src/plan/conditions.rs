@@ -188,3 +188,24 @@ fn fixed(condition: &Expr, scope: &Scope) -> Option<(ColumnOf, Fixed)> {
         _ => None,
     }
 }
+
+/// The conditions that AND connects.
+pub(super) fn conjuncts(condition: Expr) -> Vec<Expr> {
+    match condition {
+        Expr::Nested(inner) => conjuncts(*inner),
+        Expr::BinaryOp { left, op: BinaryOperator::And, right } => {
+            let mut all = conjuncts(*left);
+            all.extend(conjuncts(*right));
+            all
+        }
+        other => vec![other],
+    }
+}
+
+pub(super) fn all_of(conditions: Vec<Expr>) -> Option<Expr> {
+    conditions.into_iter().reduce(|left, right| Expr::BinaryOp {
+        left: Box::new(left),
+        op: BinaryOperator::And,
+        right: Box::new(right),
+    })
+}

@@ -4,17 +4,18 @@
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    BinaryOperator, Expr, GroupByExpr, Ident, ObjectName, ObjectNamePart, Query, SetExpr, TableAlias,
-    TableFactor, TableWithJoins, Visit, VisitMut, Visitor, VisitorMut,
+    Expr, GroupByExpr, Ident, JoinConstraint, JoinOperator, ObjectName, ObjectNamePart, Query, SetExpr,
+    TableAlias, TableFactor, TableWithJoins, Visit, VisitMut, Visitor, VisitorMut,
 };
 
 use super::Refusal;
 use super::aggregate::{Parts, aggregate, needs_rows};
 use super::block::{Block, Written, factor_at};
 use super::check::{check_clauses, check_expressions, columns_in};
-use super::conditions::Conditions;
+use super::conditions::{Conditions, all_of, conjuncts};
 use super::rewrite::name_items;
-use super::scope::Scope;
+use super::scope::{Scope, table_name};
+use super::semi_join::take_semi_joins;
 use crate::facts::{Facts, ResultColumn};
 use crate::sql::print::{explicit, quoted};
 
@@ -41,6 +42,7 @@ pub(super) fn plan_eager(
     let mut scope = Scope::of(select, facts)?;
     let fact = fact(&scope)?;
     let mut rest = query.clone();
+    let semi_joins = take_semi_joins(&mut rest, &scope, fact);
     let of_fact = take_conditions(&mut rest, &scope, fact)?;
 
     // What is left of the query reads groups in the place of the fact table.
@@ -58,12 +60,16 @@ pub(super) fn plan_eager(
         return Err(refusal);
     }
     let mut columns = names.columns;
-    columns.extend(scope.merged_columns().iter().filter(|name| has(&scope, fact, name)).cloned());
+    columns.extend(used(&rest)?.into_iter().filter(|name| has(&scope, fact, name)));
     columns.iter_mut().for_each(|name| *name = name.to_ascii_lowercase());
     columns.sort_unstable();
     columns.dedup();
     let conditions = Conditions::of(select, &scope);
-    check_groups(&conditions, &scope, fact, &columns)?;
+    // Without any GROUP BY there is one group, of no rows as well.
+    let is_one_group = matches!(&select.group_by, GroupByExpr::Expressions(keys, _) if keys.is_empty());
+    if !columns.is_empty() || semi_joins.is_empty() || !is_one_group {
+        check_groups(&conditions, &scope, fact, &columns)?;
+    }
 
     let alias = &scope.places[fact].alias;
     let column = |name: &String| format!("{}.{}", quoted(alias), quoted(name));
@@ -72,7 +78,11 @@ pub(super) fn plan_eager(
     let written = Written {
         columns: keys.chain(parts.columns).collect(),
         is_distinct: false,
-        group_by: format!(" GROUP BY {} ORDER BY NULL", groups.join(", ")),
+        group_by: match groups.is_empty() {
+            true => String::new(),
+            false => format!(" GROUP BY {} ORDER BY NULL", groups.join(", ")),
+        },
+        semi_joins,
         limit: String::new(),
         before_merge: Vec::new(),
         merge: merge(rest, result, &scope, fact, table)?,
@@ -83,6 +93,21 @@ pub(super) fn plan_eager(
     *place = (0, 0);
     let from = vec![TableWithJoins { relation, joins: Vec::new() }];
     Ok(Block::of(from, all_of(of_fact), conditions, scope, written, table))
+}
+
+/// Columns that USING names in what is left of a query.
+fn used(rest: &Query) -> Result<Vec<String>, Refusal> {
+    let SetExpr::Select(select) = &*rest.body else { return refused("it is no single SELECT") };
+    let constraint = |operator: &JoinOperator| match operator {
+        JoinOperator::Join(JoinConstraint::Using(names))
+        | JoinOperator::Inner(JoinConstraint::Using(names))
+        | JoinOperator::CrossJoin(JoinConstraint::Using(names))
+        | JoinOperator::StraightJoin(JoinConstraint::Using(names)) => names.clone(),
+        _ => Vec::new(),
+    };
+    let joins = select.from.iter().flat_map(|from| &from.joins);
+    let names = joins.flat_map(|join| constraint(&join.join_operator));
+    Ok(names.filter_map(|name| Some(name.0.last()?.as_ident()?.value.clone())).collect())
 }
 
 fn refused<T>(why: &str) -> Result<T, Refusal> {
@@ -118,9 +143,7 @@ fn take_conditions(query: &mut Query, scope: &Scope, fact: usize) -> Result<Vec<
     let SetExpr::Select(select) = &mut *query.body else { return refused("it is no single SELECT") };
     let Some(selection) = select.selection.take() else { return Ok(Vec::new()) };
     let (mut of_fact, mut others) = (Vec::new(), Vec::new());
-    let mut all = Vec::new();
-    conjuncts(selection, &mut all);
-    for condition in all {
+    for condition in conjuncts(selection) {
         let Some(columns) = columns_in(&condition) else { return refused("it has a subquery in WHERE") };
         let is_of_fact = |column: &Expr| scope.place_of(column) == Some(fact);
         match !columns.is_empty() && columns.iter().all(is_of_fact) {
@@ -130,25 +153,6 @@ fn take_conditions(query: &mut Query, scope: &Scope, fact: usize) -> Result<Vec<
     }
     select.selection = all_of(others);
     Ok(of_fact)
-}
-
-fn all_of(conditions: Vec<Expr>) -> Option<Expr> {
-    conditions.into_iter().reduce(|left, right| Expr::BinaryOp {
-        left: Box::new(left),
-        op: BinaryOperator::And,
-        right: Box::new(right),
-    })
-}
-
-fn conjuncts(condition: Expr, found: &mut Vec<Expr>) {
-    match condition {
-        Expr::Nested(inner) => conjuncts(*inner, found),
-        Expr::BinaryOp { left, op: BinaryOperator::And, right } => {
-            conjuncts(*left, found);
-            conjuncts(*right, found);
-        }
-        other => found.push(other),
-    }
 }
 
 /// Puts what merges an aggregate in its place.
@@ -266,8 +270,8 @@ fn merge(
 ) -> Result<String, Refusal> {
     let SetExpr::Select(select) = &mut *rest.body else { return refused("it is no single SELECT") };
     name_items(select, result)?;
-    let factor = factor_at(&mut select.from, scope.places[fact].position);
-    if let TableFactor::Table { name, alias, partitions, index_hints, .. } = factor {
+    let factor = factor_of(&mut select.from, &scope.places[fact].alias);
+    if let Some(TableFactor::Table { name, alias, partitions, index_hints, .. }) = factor {
         *name = ObjectName(vec![ObjectNamePart::Identifier(Ident::new(table))]);
         *alias = Some(TableAlias {
             explicit: true,
@@ -279,4 +283,21 @@ fn merge(
         index_hints.clear();
     }
     Ok(explicit(&rest))
+}
+
+/// The table of this alias in FROM.
+fn factor_of<'a>(from: &'a mut [TableWithJoins], alias: &str) -> Option<&'a mut TableFactor> {
+    let is_it = |factor: &TableFactor| match factor {
+        TableFactor::Table { name, alias: given, .. } => {
+            let given = given.as_ref().map(|alias| alias.name.value.clone());
+            let given = given.or_else(|| table_name(name).ok().map(|name| name.name));
+            given.is_some_and(|given| given.eq_ignore_ascii_case(alias))
+        }
+        _ => false,
+    };
+    let factors = from.iter_mut().flat_map(|from| {
+        let joined = from.joins.iter_mut().map(|join| &mut join.relation);
+        [&mut from.relation].into_iter().chain(joined)
+    });
+    factors.into_iter().find(|factor| is_it(factor))
 }

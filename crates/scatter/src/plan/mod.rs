@@ -11,6 +11,7 @@ mod placement;
 mod query;
 mod rewrite;
 mod scope;
+mod semi_join;
 
 pub use block::{Block, Part};
 pub use conditions::ColumnOf;

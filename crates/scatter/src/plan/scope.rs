@@ -240,3 +240,12 @@ fn last(name: &ObjectName) -> Option<String> {
 pub(super) fn column_text(place: &Place, column: &str) -> String {
     format!("{}.{}", quoted(&place.alias), quoted(column))
 }
+
+/// A table as a FROM clause of its own has it.
+pub(super) fn table_text(place: &Place) -> String {
+    let name = place.name.as_ref().map(|name| {
+        let schema = name.schema.as_ref().map(|schema| format!("{}.", quoted(schema))).unwrap_or_default();
+        format!("{schema}{}", quoted(&name.name))
+    });
+    format!("{} AS {}", name.unwrap_or_default(), quoted(&place.alias))
+}

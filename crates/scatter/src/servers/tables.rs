@@ -36,25 +36,27 @@ pub(crate) fn table_facts(connection: &mut Conn, name: &TableName) -> Result<Opt
             "AND partition_name IS NOT NULL GROUP BY partition_name ORDER BY 2",
         ))
         .with_context(asking)?;
-    let keys: Vec<(String, String)> = connection
+    let keys: Vec<(String, String, bool)> = connection
         .query(of(
-            "index_name, column_name",
+            "index_name, column_name, non_unique = 0",
             "statistics",
             "ORDER BY index_name <> 'PRIMARY', index_name, seq_in_index",
         ))
         .with_context(asking)?;
-    let mut indexes: Vec<(String, Vec<String>)> = Vec::new();
-    for (index, column) in keys {
+    let mut indexes: Vec<(String, Vec<String>, bool)> = Vec::new();
+    for (index, column, is_unique) in keys {
         match indexes.last_mut() {
-            Some((last, columns)) if *last == index => columns.push(column),
-            _ => indexes.push((index, vec![column])),
+            Some((last, columns, _)) if *last == index => columns.push(column),
+            _ => indexes.push((index, vec![column], is_unique)),
         }
     }
+    let unique = indexes.iter().filter(|(_, _, is_unique)| *is_unique).map(|(_, columns, _)| columns.clone());
     Ok(Some(TableFacts {
         columns: columns.into_iter().map(column).collect(),
         rows: rows.unwrap_or(0),
         partitions: partitions.into_iter().filter_map(|(name, _)| name).collect(),
-        indexes: indexes.into_iter().map(|(_, columns)| columns).collect(),
+        unique: unique.collect(),
+        indexes: indexes.into_iter().map(|(_, columns, _)| columns).collect(),
         is_base_table: kind == "BASE TABLE",
         key: None,
     }))

@@ -113,7 +113,7 @@ fn confirms(block: &Block, split: &Split, alias: &str, whole: f64, connection: &
         let steps = explain(connection, &block.fragment(part))?;
         let step = steps.iter().find(|step| step.table.eq_ignore_ascii_case(alias));
         let reads_all = step.is_some_and(|step| matches!(step.access.as_str(), "ALL" | "index"));
-        if reads_all && matches!(part, Part::Where(_)) {
+        if reads_all && part.condition().is_some() {
             return Ok(false);
         }
         rows += rows_read(&steps, alias).unwrap_or(0.0);

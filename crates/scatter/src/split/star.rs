@@ -41,7 +41,12 @@ pub(super) fn split(
             continue;
         }
         let name = block.column(table, column);
-        let part = |ranges: &Vec<Range>| Part::Where(condition(&name, ranges, kind == Kind::Integer));
+        let is_number = kind == Kind::Integer;
+        let runs = if is_number { without_gaps(runs) } else { runs };
+        let part = |ranges: &Vec<Range>| match is_number && ranges.len() <= RANGES_MOST {
+            true => Part::Keys(*other, condition(&name, ranges, is_number)),
+            false => Part::Where(condition(&name, &bounded(ranges), is_number)),
+        };
         let parts = pieces(&runs, count).iter().map(part).collect();
         let words = format!("ranges of {column} that {} leaves", block.alias(*other));
         return Ok(Some(Split { parts, words }));
@@ -105,12 +110,26 @@ fn pieces(runs: &[Run], count: usize) -> Vec<Vec<Range>> {
             rest = left;
         }
     }
-    for piece in &mut pieces {
-        if piece.len() > RANGES_MOST {
-            *piece = vec![(piece[0].0.clone(), piece[piece.len() - 1].1.clone())];
-        }
-    }
     pieces
+}
+
+/// From the first key to the last, if there are many ranges.
+fn bounded(ranges: &[Range]) -> Vec<Range> {
+    match ranges {
+        [first, .., last] if ranges.len() > RANGES_MOST => vec![(first.0.clone(), last.1.clone())],
+        few => few.to_vec(),
+    }
+}
+
+/// Runs of integers between which there is no other, so that a range has no key that the dimension does not.
+fn without_gaps(runs: Vec<Run>) -> Vec<Run> {
+    let number = |key: &String| key.parse::<i128>().ok();
+    let follows = |one: &String, other: &String| match (number(one), number(other)) {
+        (Some(one), Some(other)) => other == one + 1,
+        _ => false,
+    };
+    let split = |run: Run| -> Vec<Run> { run.chunk_by(follows).map(<[String]>::to_vec).collect() };
+    runs.into_iter().flat_map(split).collect()
 }
 
 fn condition(name: &str, ranges: &[Range], is_number: bool) -> String {
@@ -133,7 +152,7 @@ mod tests {
     #[track_caller]
     fn check(keys: &str, count: usize, expect: &[&str]) {
         let conditions: Vec<String> =
-            pieces(&runs(keys), count).iter().map(|ranges| condition("k", ranges, true)).collect();
+            pieces(&runs(keys), count).iter().map(|ranges| condition("k", &bounded(ranges), true)).collect();
         assert_eq!(conditions, expect);
     }
 
@@ -148,6 +167,15 @@ mod tests {
     fn a_key_that_the_dimension_has_twice_is_in_one_piece() {
         check("1! 1 1! 2!", 2, &["k BETWEEN 1 AND 1", "k BETWEEN 2 AND 2"]);
         check("1! 1! 1!", 2, &["k BETWEEN 1 AND 1"]);
+    }
+
+    #[test]
+    fn a_gap_between_integers_ends_a_run() {
+        let conditions: Vec<String> = pieces(&without_gaps(runs("1! 2! 4! 5!")), 1)
+            .iter()
+            .map(|ranges| condition("k", ranges, true))
+            .collect();
+        assert_eq!(conditions, ["k BETWEEN 1 AND 2 OR k BETWEEN 4 AND 5"]);
     }
 
     #[test]
