@@ -39,6 +39,7 @@ impl Analyst {
     pub(super) fn connect(endpoint: &Endpoint, queries: Vec<Query>) -> Result<Analyst> {
         let mut session = connect(endpoint)?;
         let expected = answers::read(&mut *session, &queries)?;
+        answers::forget_passes(&mut *session)?;
         let statements = vec![None; queries.len()];
         Ok(Analyst { session, queries, expected, statements, next: 0, rows: None, failure: None, passes: 0 })
     }
