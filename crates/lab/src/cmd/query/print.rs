@@ -5,7 +5,7 @@ use mysql::consts::{ColumnFlags, ColumnType};
 use serde_json::{Map, Number, Value};
 use spindle_scatter::execute::Answer;
 
-use super::Format;
+use super::ask::Format;
 
 pub(super) fn answer(answer: &Answer, format: Format) -> Result<String> {
     let names: Vec<String> = answer.columns.iter().map(|column| column.name_str().into_owned()).collect();

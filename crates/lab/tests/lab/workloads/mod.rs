@@ -33,6 +33,8 @@ pub(crate) fn check_every_workload(endpoint: &Endpoint, engines: &[&str]) {
     if !engines.is_empty() {
         workloads
             .push(json!({"kind": "ontime", "rows": 2_000, "partitions": "years", "queries": ["Q9", "Q8.0"]}));
+        workloads.push(json!({"kind": "ontime", "rows": 40_000, "partitions": "years", "split": 2}));
+        workloads.push(json!({"kind": "ssb", "scale_percent": 1, "split": 2}));
     }
     for engine in engines {
         workloads.push(json!({"kind": "insert-growth", "rows": 5_000, "batch": 100, "engine": engine}));

@@ -7,12 +7,15 @@ use anyhow::Result;
 
 use super::Query;
 use super::answers::{self, Answer};
+use super::split::Split;
 use crate::protocol::Endpoint;
 use crate::sql::{Row, Session, SqlError, Statement, connect};
 use crate::workload::{Client, Failure, Outcome, thread_cpu};
 
 pub(super) struct Analyst {
     session: Box<dyn Session>,
+    /// Answers the queries in place of the session.
+    split: Option<Split>,
     queries: Vec<Query>,
     /// Of each query.
     expected: Vec<Answer>,
@@ -36,17 +39,38 @@ impl Debug for Analyst {
 impl Analyst {
     /// # Errors
     /// The database is not loaded.
-    pub(super) fn connect(endpoint: &Endpoint, queries: Vec<Query>) -> Result<Analyst> {
+    pub(super) fn connect(endpoint: &Endpoint, queries: Vec<Query>, split: Option<u32>) -> Result<Analyst> {
         let mut session = connect(endpoint)?;
         let expected = answers::read(&mut *session, &queries)?;
         answers::forget_passes(&mut *session)?;
+        let split = split.filter(|connections| *connections > 1);
+        let split = split.map(|connections| Split::connect(endpoint, connections)).transpose()?;
         let statements = vec![None; queries.len()];
-        Ok(Analyst { session, queries, expected, statements, next: 0, rows: None, failure: None, passes: 0 })
+        Ok(Analyst {
+            session,
+            split,
+            queries,
+            expected,
+            statements,
+            next: 0,
+            rows: None,
+            failure: None,
+            passes: 0,
+        })
     }
 
     /// The query with its rows. The first execution includes the preparation: the server opens the tables in
     /// it.
-    fn ask(&mut self, index: usize) -> Result<Vec<Row>, SqlError> {
+    fn ask(&mut self, index: usize) -> Result<Vec<Row>, Failure> {
+        let Query { name, sql, .. } = self.queries[index];
+        let refused = |message: String| Failure::Fatal(format!("{name}: {message}"));
+        match &mut self.split {
+            Some(split) => split.rows(sql).map_err(|error| refused(format!("{error:#}"))),
+            None => self.ask_whole(index).map_err(|error| refused(error.message)),
+        }
+    }
+
+    fn ask_whole(&mut self, index: usize) -> Result<Vec<Row>, SqlError> {
         let statement = match self.statements[index] {
             Some(statement) => statement,
             None => *self.statements[index].insert(self.session.prepare(self.queries[index].sql)?),
@@ -92,10 +116,7 @@ impl Client for Analyst {
         }
         let before = thread_cpu();
         // There is no other client, so nothing is retried; a query that is refused is refused again.
-        let rows = self.ask(self.next).map_err(|error| {
-            Failure::Fatal(format!("{}: {}", self.queries[self.next].name, error.message))
-        })?;
-        self.rows = Some(rows);
+        self.rows = Some(self.ask(self.next)?);
         let client_cpu = Some(thread_cpu().saturating_sub(before));
         Ok(Outcome { commit_wait: Some(Duration::ZERO), client_cpu, ..Outcome::default() })
     }

@@ -6,9 +6,11 @@
 
 mod answers;
 mod client;
+mod split;
 mod star;
 
 pub(crate) use answers::{Answer, rounded, store};
+pub(crate) use split::NO_SPLIT;
 pub(crate) use star::{Analytic, Star};
 
 use super::Complaint;
@@ -33,7 +35,7 @@ const COMPARED_BY: &str = ", compared by column ";
 
 /// The queries of a file: each begins with a line `-- NAME`, and ends with a semicolon. Lines that begin with
 /// `#` are comments.
-pub(crate) fn queries(file: &'static str) -> Vec<Query> {
+pub fn queries(file: &'static str) -> Vec<Query> {
     let parts = file.split(NAME).skip(1);
     let query = |part: &'static str| {
         let (head, sql) = part.split_once('\n').expect("a test reads every file");

@@ -24,13 +24,15 @@ pub(crate) struct Analytic<Tables> {
     tables: Tables,
     queries: Vec<Query>,
     kinds: &'static [&'static str],
+    /// Connections over which queries are split.
+    split: Option<u32>,
 }
 
 impl<Tables: Star> Analytic<Tables> {
     /// The names of the queries are kept for the life of the process, which runs one workload.
-    pub(crate) fn new(tables: Tables, queries: Vec<Query>) -> Analytic<Tables> {
+    pub(crate) fn new(tables: Tables, queries: Vec<Query>, split: Option<u32>) -> Analytic<Tables> {
         let kinds: Vec<&'static str> = queries.iter().map(|query| query.name).collect();
-        Analytic { tables, queries, kinds: Vec::leak(kinds) }
+        Analytic { tables, queries, kinds: Vec::leak(kinds), split }
     }
 }
 
@@ -48,7 +50,7 @@ impl<Tables: Star> Workload for Analytic<Tables> {
     }
 
     fn connect(&self, endpoint: &Endpoint, _: u32, _: u64) -> Result<Box<dyn Client>> {
-        Ok(Box::new(Analyst::connect(endpoint, self.queries.clone())?))
+        Ok(Box::new(Analyst::connect(endpoint, self.queries.clone(), self.split)?))
     }
 
     fn verify(&self, endpoint: &Endpoint) -> Result<Vec<Check>> {

@@ -72,6 +72,12 @@ pub struct Spec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[arg(long, value_enum)]
     pub engine: Option<Engine>,
+    /// Connections over which each query is split into fragments (docs/query.md), for MariaDB and MySQL only. With 1, as
+    /// by default, the server answers it whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_parser = whole_number::<u32>)]
+    #[schemars(range(min = 1, max = 64))]
+    pub split: Option<u32>,
 }
 
 /// Bytes of a row with its share of the index and of the staging table, as InnoDB stores them.
@@ -116,7 +122,7 @@ impl Declared for Spec {
     fn workload(&self, _: RunAs) -> Result<Box<dyn Workload>> {
         let queries = analytic::chosen(&statements(), &self.queries);
         let queries = queries.map_err(|(key, words)| anyhow::anyhow!("{key}: {words}"))?;
-        Ok(Box::new(Analytic::new(self.clone(), queries)))
+        Ok(Box::new(Analytic::new(self.clone(), queries, self.split)))
     }
 }
 
@@ -129,6 +135,9 @@ impl Spec {
         }
         if self.engine.is_some() {
             bail!("ontime: engine: {NO_ENGINES}");
+        }
+        if self.split.is_some() {
+            bail!("ontime: split: {}", analytic::NO_SPLIT);
         }
         if self.partitions.is_by_year() {
             bail!("ontime: partitions: only MariaDB and MySQL can have them here; leave it out");

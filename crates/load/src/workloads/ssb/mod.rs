@@ -52,6 +52,12 @@ pub struct Spec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[arg(long, value_enum)]
     pub engine: Option<Engine>,
+    /// Connections over which each query is split into fragments (docs/query.md), for MariaDB and MySQL only. With 1, as
+    /// by default, the server answers it whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_parser = whole_number::<u32>)]
+    #[schemars(range(min = 1, max = 64))]
+    pub split: Option<u32>,
 }
 
 /// Of the fact table for each percent, as InnoDB stores it.
@@ -99,7 +105,7 @@ impl Declared for Spec {
     fn workload(&self, _: RunAs) -> Result<Box<dyn Workload>> {
         let queries = analytic::chosen(&statements(), &self.queries);
         let queries = queries.map_err(|(key, words)| anyhow!("{key}: {words}"))?;
-        Ok(Box::new(Analytic::new(self.clone(), queries)))
+        Ok(Box::new(Analytic::new(self.clone(), queries, self.split)))
     }
 }
 
@@ -109,6 +115,9 @@ impl Star for Spec {
         let dialect = session.dialect();
         if self.engine.is_some() && dialect != Dialect::Mysql {
             bail!("ssb: engine: {NO_ENGINES}");
+        }
+        if self.split.is_some() && dialect != Dialect::Mysql {
+            bail!("ssb: split: {}", analytic::NO_SPLIT);
         }
         session.execute_each(schema::create(dialect, self.engine))?;
         let scale = Scale { percent: self.scale_percent };
