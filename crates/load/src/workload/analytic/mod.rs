@@ -1,7 +1,8 @@
-//! Analytic workloads: a list of queries over loaded tables, each executed and timed alone, with known answers.
+//! Analytic workloads: a list of queries over loaded tables, each executed and timed alone, with known
+//! answers.
 //!
-//! A workload has its queries as a file of SQL, computes the answers from the rows that it loads, and has them
-//! stored beside its tables. One client then executes the queries in order and compares every answer.
+//! A workload has its queries as a file of SQL, computes the answers from the rows that it loads, and has
+//! them stored beside its tables. One client then executes the queries in order and compares every answer.
 
 mod answers;
 mod client;
@@ -22,8 +23,8 @@ pub struct Query {
     pub name: &'static str,
     /// Without a semicolon.
     pub sql: &'static str,
-    /// The column, from zero, by which answers are compared; `None`: all of them. A LIMIT may cut between rows
-    /// that are equal in the order, and then only the column of the order is certain.
+    /// The column, from zero, by which answers are compared; `None`: all of them. A LIMIT may cut between
+    /// rows that are equal in the order, and then only the column of the order is certain.
     pub compared_column: Option<usize>,
 }
 

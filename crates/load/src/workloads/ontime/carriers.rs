@@ -1,7 +1,7 @@
 //! The 29 carriers of the flights from 1988 to 2010, and the flights of each year.
 //!
-//! Codes, names and years are facts of the real data. The weights are round figures near the real shares, and the
-//! numbers of flights share the study's 58,625 in proportion to weight and years. Both are assumptions.
+//! Codes, names and years are facts of the real data. The weights are round figures near the real shares, and
+//! the numbers of flights share the study's 58,625 in proportion to weight and years. Both are assumptions.
 
 use std::ops::RangeInclusive;
 
@@ -11,8 +11,8 @@ pub(super) const YEARS: RangeInclusive<u16> = 1988..=2010;
 /// Rows of the study's `ontime_fact`.
 pub(super) const STUDY_ROWS: u64 = 135_125_787;
 
-/// Flights of each year in the published data, which together are one row fewer than the study counted; 2008 has
-/// it here.
+/// Flights of each year in the published data, which together are one row fewer than the study counted; 2008
+/// has it here.
 const FLIGHTS: [u64; 23] = [
     5_202_096, 5_041_200, 5_270_893, 5_076_925, 5_092_157, 5_070_501, 5_180_048, 5_327_435, 5_351_983,
     5_411_843, 5_384_721, 5_527_884, 5_683_047, 5_967_780, 5_271_359, 6_488_540, 7_129_270, 7_140_596,
@@ -41,8 +41,8 @@ pub(super) struct Carrier {
     pub(super) weight: u32,
     /// Rows of `dim_flight`: its flights are numbered from one.
     pub(super) flights: u16,
-    /// Carrier of the sample of 2013 whose delays it has: itself, the one that it became a part of, or one of its
-    /// kind.
+    /// Carrier of the sample of 2013 whose delays it has: itself, the one that it became a part of, or one of
+    /// its kind.
     pub(super) delays_of: &'static str,
 }
 

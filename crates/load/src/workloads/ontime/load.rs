@@ -1,5 +1,5 @@
-//! Fills the tables year by year: the flights go to the staging table through several streams, and from there, with
-//! the keys of the dimensions, to the star.
+//! Fills the tables year by year: the flights go to the staging table through several streams, and from
+//! there, with the keys of the dimensions, to the star.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -1,10 +1,11 @@
 //! The star schema of a study of 2011: on-time figures of flights, 15 queries with joins and groups.
 //!
-//! Swanhart's "Shard-Query turbo charges Infobright community edition" took the published on-time performance of
-//! flights in the United States from 1988 to 2010, loaded it into a staging table, and made a star of it. Those
-//! 23 GB are not at hand, so the flights are drawn here, from counts of real ones (`rows.rs`, `sample.rs`); the
-//! number of rows, of days, airports, flights and carriers is the study's when `rows` is. The answers are computed
-//! from the flights as they are drawn, and every answer of the server is compared with them.
+//! Swanhart's "Shard-Query turbo charges Infobright community edition" took the published on-time performance
+//! of flights in the United States from 1988 to 2010, loaded it into a staging table, and made a star of it.
+//! Those 23 GB are not at hand, so the flights are drawn here, from counts of real ones (`rows.rs`,
+//! `sample.rs`); the number of rows, of days, airports, flights and carriers is the study's when `rows` is.
+//! The answers are computed from the flights as they are drawn, and every answer of the server is compared
+//! with them.
 
 mod calendar;
 mod carriers;

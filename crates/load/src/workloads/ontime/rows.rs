@@ -1,9 +1,10 @@
 //! The flights of a year, drawn from the counts of real ones.
 //!
-//! Each flight has a real route, in proportion to the flights of 2008; a day, in proportion to the flights on that
-//! day of the week in that month of 2013; a carrier that flew in that year and serves the route; and hour, delay and
-//! cancellation of a real flight of such a carrier in that month of 2013. These are drawn independently of each
-//! other. Which carriers serve a route is drawn once for all, busy routes having more of them.
+//! Each flight has a real route, in proportion to the flights of 2008; a day, in proportion to the flights on
+//! that day of the week in that month of 2013; a carrier that flew in that year and serves the route; and
+//! hour, delay and cancellation of a real flight of such a carrier in that month of 2013. These are drawn
+//! independently of each other. Which carriers serve a route is drawn once for all, busy routes having more
+//! of them.
 
 use std::io::{self, Write};
 
@@ -148,7 +149,8 @@ mod tests {
         assert!(line.starts_with("2007-") && line.is_ascii(), "{line}");
     }
 
-    /// The study's cardinality of flights, without its rows: each number of a carrier is expected dozens of times.
+    /// The study's cardinality of flights, without its rows: each number of a carrier is expected dozens of
+    /// times.
     #[test]
     fn at_the_size_of_the_study_every_flight_is_there() {
         let mut expected = [0.0; 29];

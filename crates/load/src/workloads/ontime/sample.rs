@@ -1,4 +1,5 @@
-//! What real flights tell: airports, routes, days, hours and delays, as counts that `tools/ontime-data` makes.
+//! What real flights tell: airports, routes, days, hours and delays, as counts that `tools/ontime-data`
+//! makes.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -99,8 +100,8 @@ impl Sample {
         &self.hours[carrier]
     }
 
-    /// Delays of departure of a carrier of the sample in a month, from zero; those of all carriers if its own are
-    /// few.
+    /// Delays of departure of a carrier of the sample in a month, from zero; those of all carriers if its own
+    /// are few.
     pub(super) fn delays(&self, carrier: &'static str, month: usize) -> &Counted<Delay> {
         let own = self.delays.get(&(carrier, month));
         own.filter(|delays| delays.total() >= ENOUGH).unwrap_or(&self.delays_of_month[month])

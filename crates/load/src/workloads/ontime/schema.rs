@@ -9,7 +9,8 @@ pub(super) const TABLES: [&str; 5] = ["dim_date", "dim_airport", "dim_flight", "
 pub(super) const FACT: &str = "ontime_fact";
 pub(super) const STAGING: &str = "ontime_staging";
 
-/// The study printed parts of its tables only. What its queries do not name has the names of the published data.
+/// The study printed parts of its tables only. What its queries do not name has the names of the published
+/// data.
 const DATE: &str = "date_id INTEGER NOT NULL PRIMARY KEY, FlightDate DATE NOT NULL UNIQUE, Year SMALLINT NOT NULL, Quarter SMALLINT NOT NULL, Month SMALLINT NOT NULL, DayofMonth SMALLINT NOT NULL, DayOfWeek SMALLINT NOT NULL";
 const AIRPORT: &str = "Airport VARCHAR(4) NOT NULL UNIQUE, CityName VARCHAR(60) NOT NULL";
 const FLIGHT: &str = "UniqueCarrier VARCHAR(2) NOT NULL, Carrier VARCHAR(2) NOT NULL, FlightNum INTEGER NOT NULL, UNIQUE (UniqueCarrier, FlightNum)";
@@ -17,8 +18,8 @@ const CARRIER: &str = "UniqueCarrier VARCHAR(2) NOT NULL PRIMARY KEY, CarrierNam
 const FACTS: &str = "date_id INTEGER NOT NULL, origin_airport_id INTEGER NOT NULL, dest_airport_id INTEGER NOT NULL, flight_id INTEGER NOT NULL, CRSDepTime SMALLINT NOT NULL, DepDelay SMALLINT, ArrDelay SMALLINT, Cancelled SMALLINT NOT NULL";
 const STAGED: &str = "FlightDate DATE NOT NULL, UniqueCarrier VARCHAR(2) NOT NULL, FlightNum INTEGER NOT NULL, Origin VARCHAR(4) NOT NULL, OriginCityName VARCHAR(60) NOT NULL, Dest VARCHAR(4) NOT NULL, DestCityName VARCHAR(60) NOT NULL, CRSDepTime SMALLINT NOT NULL, DepDelay SMALLINT, ArrDelay SMALLINT, Cancelled SMALLINT NOT NULL";
 
-/// Airports, then flights that are new in the staging table, then all its rows with the keys of the dimensions. The
-/// order makes the numbers of new ones the same in every database of a seed.
+/// Airports, then flights that are new in the staging table, then all its rows with the keys of the
+/// dimensions. The order makes the numbers of new ones the same in every database of a seed.
 pub(super) const FROM_STAGING: [&str; 3] = [
     "INSERT INTO dim_airport (Airport, CityName) \
      SELECT staged.Airport, staged.CityName \
@@ -44,7 +45,8 @@ pub(super) const FROM_STAGING: [&str; 3] = [
          ON dim_flight.UniqueCarrier = staged.UniqueCarrier AND dim_flight.FlightNum = staged.FlightNum",
 ];
 
-/// After the rows. The study's column store had no indexes; a row store would read the whole table for one year.
+/// After the rows. The study's column store had no indexes; a row store would read the whole table for one
+/// year.
 pub(super) const INDEX: &str = "CREATE INDEX ontime_fact_by_date ON ontime_fact (date_id)";
 
 /// The tables of the star. `engine` is that of all of them; `None`: the server's default.

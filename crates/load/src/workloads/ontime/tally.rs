@@ -1,5 +1,5 @@
-//! The answers of the queries, counted from the flights as they are drawn: an independent computation of what the
-//! server must find.
+//! The answers of the queries, counted from the flights as they are drawn: an independent computation of what
+//! the server must find.
 
 use std::collections::{BTreeMap, HashSet};
 

@@ -1,7 +1,8 @@
 //! Customers, suppliers and parts, made of TPC-H's rows as O'Neil et al. describe.
 //!
-//! The benchmark has a fifth of TPC-H's customers and suppliers, so five keys of TPC-H are one here; and fewer parts
-//! at larger scales, so keys start again. Cities and brands, which TPC-H lacks, are drawn once for all.
+//! The benchmark has a fifth of TPC-H's customers and suppliers, so five keys of TPC-H are one here; and
+//! fewer parts at larger scales, so keys start again. Cities and brands, which TPC-H lacks, are drawn once
+//! for all.
 
 use std::io::{self, Write};
 

@@ -1,8 +1,8 @@
 //! The Star Schema Benchmark: 13 queries in four flights over a star made of TPC-H's rows.
 //!
-//! O'Neil, O'Neil, Chen and Revilak, "The Star Schema Benchmark and Augmented Fact Table Indexing", TPCTC 2009. The
-//! rows come from the crate `tpchgen`, which makes those of TPC-H's own generator; the answers are computed while
-//! the rows are made, and every answer of the server is compared with them.
+//! O'Neil, O'Neil, Chen and Revilak, "The Star Schema Benchmark and Augmented Fact Table Indexing", TPCTC
+//! 2009. The rows come from the crate `tpchgen`, which makes those of TPC-H's own generator; the answers are
+//! computed while the rows are made, and every answer of the server is compared with them.
 
 mod calendar;
 mod dimensions;

@@ -1,5 +1,5 @@
-//! The answers of the queries, summed up from the rows as they are made: an independent computation of what the
-//! server must find.
+//! The answers of the queries, summed up from the rows as they are made: an independent computation of what
+//! the server must find.
 
 use std::collections::BTreeMap;
 
