@@ -9,6 +9,7 @@
 pub mod execute;
 pub mod facts;
 pub mod plan;
+pub mod proxy;
 pub mod servers;
 pub mod shards;
 pub mod split;

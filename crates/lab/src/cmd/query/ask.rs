@@ -56,7 +56,8 @@ pub(super) fn run(arguments: &AskArguments) -> Result<()> {
         return Err(Mistake::new("there is no statement: name one, or a --file".to_owned()).into());
     }
     let limits = Options { connections: arguments.connections.into(), ..Options::default() };
-    let mut scatter = Scatter::connect(arguments.servers.cluster()?, limits)?;
+    // MERGE: `Scatter::connect` takes the whole cluster.
+    let mut scatter = Scatter::connect(arguments.servers.cluster()?.servers.remove(0), limits)?;
     for statement in statements {
         match arguments.explain {
             true => output::print(&explained(&scatter.route(statement)?))?,

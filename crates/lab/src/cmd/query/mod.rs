@@ -2,6 +2,7 @@
 
 mod ask;
 mod print;
+mod serve;
 mod servers;
 
 use anyhow::Result;
@@ -17,11 +18,14 @@ pub struct QueryArguments {
 }
 
 #[derive(Debug, Subcommand)]
-enum QueryCommand {}
+enum QueryCommand {
+    /// Serve clients of MySQL's protocol, whose queries are answered in fragments.
+    Serve(serve::ServeArguments),
+}
 
 pub fn run(arguments: &QueryArguments) -> Result<()> {
     match &arguments.command {
         None => ask::run(&arguments.ask),
-        Some(command) => match *command {},
+        Some(QueryCommand::Serve(arguments)) => serve::run(arguments),
     }
 }

@@ -1,0 +1,237 @@
+//! What the proxy answers: OK, errors, and results as text or binary rows.
+
+use std::io;
+
+use bytes::BufMut;
+use mysql::Column;
+use mysql_common::constants::{CapabilityFlags, ColumnFlags, ColumnType, StatusFlags};
+use mysql_common::io::BufMutExt;
+use mysql_common::proto::MySerialize;
+
+use super::binary;
+use super::fault::Fault;
+use super::packets::Packets;
+
+/// Marks a NULL in a text row.
+const NULL: u8 = 0xFB;
+const END: u8 = 0xFE;
+const ERROR: u8 = 0xFF;
+/// The character set of values that are bytes.
+const BINARY: u16 = 63;
+
+/// What a statement without a result did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Done {
+    pub(super) affected_rows: u64,
+    pub(super) last_insert_id: u64,
+}
+
+/// Rows in the form in which the client asked for them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    Text,
+    Binary,
+}
+
+/// Packets to a client that has said what it understands.
+#[derive(Debug)]
+pub(super) struct Wire {
+    pub(super) packets: Packets,
+    pub(super) capabilities: CapabilityFlags,
+    /// Of the session: told in each answer.
+    pub(super) status: StatusFlags,
+}
+
+impl Wire {
+    fn has_no_end_packets(&self) -> bool {
+        self.capabilities.contains(CapabilityFlags::CLIENT_DEPRECATE_EOF)
+    }
+
+    pub(super) fn ok(&mut self, done: Done) -> io::Result<()> {
+        self.put_done(0, done)?;
+        self.packets.send()
+    }
+
+    fn put_done(&mut self, head: u8, done: Done) -> io::Result<()> {
+        let mut payload = vec![head];
+        payload.put_lenenc_int(done.affected_rows);
+        payload.put_lenenc_int(done.last_insert_id);
+        payload.put_u16_le(self.status.bits());
+        payload.put_u16_le(0);
+        self.packets.put(&payload)
+    }
+
+    pub(super) fn fault(&mut self, fault: &Fault) -> io::Result<()> {
+        self.packets.put(&error_packet(fault))?;
+        self.packets.send()
+    }
+
+    /// The end of the rows, or of an answer that has nothing else.
+    pub(super) fn end(&mut self) -> io::Result<()> {
+        match self.has_no_end_packets() {
+            true => self.put_done(END, Done::default())?,
+            false => self.put_old_end()?,
+        }
+        self.packets.send()
+    }
+
+    fn put_old_end(&mut self) -> io::Result<()> {
+        let mut payload = vec![END];
+        payload.put_u16_le(0);
+        payload.put_u16_le(self.status.bits());
+        self.packets.put(&payload)
+    }
+
+    fn put_columns<'a>(&mut self, columns: impl IntoIterator<Item = &'a Column>) -> io::Result<()> {
+        for column in columns {
+            let mut payload = Vec::new();
+            column.serialize(&mut payload);
+            self.packets.put(&payload)?;
+        }
+        match self.has_no_end_packets() {
+            true => Ok(()),
+            false => self.put_old_end(),
+        }
+    }
+
+    /// A result, of which each row has as many values as there are columns.
+    pub(super) fn rows(
+        &mut self,
+        columns: &[Column],
+        rows: &[Vec<Option<Vec<u8>>>],
+        form: Form,
+    ) -> io::Result<()> {
+        let mut count = Vec::new();
+        count.put_lenenc_int(columns.len() as u64);
+        self.packets.put(&count)?;
+        self.put_columns(columns)?;
+        for row in rows {
+            let payload = match form {
+                Form::Text => Ok(text_row(row)),
+                Form::Binary => binary::row(columns, row),
+            };
+            match payload {
+                Ok(payload) => self.packets.put(&payload)?,
+                Err(fault) => return self.fault(&fault),
+            }
+        }
+        self.end()
+    }
+
+    /// The answer to a statement that is prepared.
+    pub(super) fn prepared(&mut self, id: u32, parameters: u16, columns: &[Column]) -> io::Result<()> {
+        let mut payload = vec![0];
+        payload.put_u32_le(id);
+        payload.put_u16_le(columns.len() as u16);
+        payload.put_u16_le(parameters);
+        payload.put_u8(0);
+        payload.put_u16_le(0);
+        self.packets.put(&payload)?;
+        if parameters > 0 {
+            let parameter = Column::new(ColumnType::MYSQL_TYPE_VAR_STRING)
+                .with_name(b"?")
+                .with_character_set(BINARY)
+                .with_flags(ColumnFlags::BINARY_FLAG);
+            self.put_columns(std::iter::repeat_n(&parameter, parameters.into()))?;
+        }
+        if !columns.is_empty() {
+            self.put_columns(columns)?;
+        }
+        self.packets.send()
+    }
+
+    /// A line of text that is no result.
+    pub(super) fn line(&mut self, text: &str) -> io::Result<()> {
+        self.packets.put(text.as_bytes())?;
+        self.packets.send()
+    }
+}
+
+pub(super) fn error_packet(fault: &Fault) -> Vec<u8> {
+    let mut payload = vec![ERROR];
+    payload.put_u16_le(fault.code);
+    payload.put_u8(b'#');
+    payload.put_slice(&fault.state);
+    payload.put_slice(fault.message.as_bytes());
+    payload
+}
+
+fn text_row(row: &[Option<Vec<u8>>]) -> Vec<u8> {
+    let mut payload = Vec::with_capacity(row.iter().flatten().map(|value| value.len() + 4).sum());
+    for value in row {
+        match value {
+            None => payload.push(NULL),
+            Some(value) => payload.put_lenenc_str(value),
+        }
+    }
+    payload
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+    use std::net::{TcpListener, TcpStream};
+
+    use super::*;
+
+    /// The payloads that `write` sends to a client with these capabilities.
+    fn payloads(capabilities: CapabilityFlags, write: impl FnOnce(&mut Wire)) -> Vec<Vec<u8>> {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let packets = Packets::new(listener.accept().unwrap().0);
+        let mut wire = Wire { packets, capabilities, status: StatusFlags::SERVER_STATUS_AUTOCOMMIT };
+        write(&mut wire);
+        drop(wire);
+        let mut bytes = Vec::new();
+        client.read_to_end(&mut bytes).unwrap();
+        let mut rest = bytes.as_slice();
+        let mut found = Vec::new();
+        while let [a, b, c, number, others @ ..] = rest {
+            assert_eq!(usize::from(*number), found.len());
+            let length = u32::from_le_bytes([*a, *b, *c, 0]) as usize;
+            found.push(others[..length].to_vec());
+            rest = &others[length..];
+        }
+        found
+    }
+
+    fn column() -> Column {
+        Column::new(ColumnType::MYSQL_TYPE_LONG).with_name(b"a")
+    }
+
+    #[test]
+    fn a_result_ends_as_the_client_understands() {
+        let rows = [vec![Some(b"1".to_vec())], vec![None]];
+        let write = |wire: &mut Wire| wire.rows(&[column()], &rows, Form::Text).unwrap();
+        let old = payloads(CapabilityFlags::empty(), write);
+        assert_eq!(old.len(), 6);
+        assert_eq!([&old[0], &old[2], &old[3]], [&vec![1], &vec![END, 0, 0, 2, 0], &vec![1, b'1']]);
+        assert_eq!([&old[4], &old[5]], [&vec![NULL], &vec![END, 0, 0, 2, 0]]);
+        let new = payloads(CapabilityFlags::CLIENT_DEPRECATE_EOF, write);
+        assert_eq!(new.len(), 5);
+        assert_eq!(new[4], [END, 0, 0, 2, 0, 0, 0]);
+    }
+
+    #[test]
+    fn an_empty_result_has_columns() {
+        let write = |wire: &mut Wire| wire.rows(&[column()], &[], Form::Binary).unwrap();
+        assert_eq!(payloads(CapabilityFlags::empty(), write).len(), 4);
+    }
+
+    #[test]
+    fn done_and_failed_are_told_in_one_packet() {
+        let done = Done { affected_rows: 300, last_insert_id: 7 };
+        let told = payloads(CapabilityFlags::empty(), |wire| wire.ok(done).unwrap());
+        assert_eq!(told, [[0, 0xFC, 44, 1, 7, 2, 0, 0, 0]]);
+        let fault = Fault::new(1047, b"08S01", "no");
+        let told = payloads(CapabilityFlags::empty(), |wire| wire.fault(&fault).unwrap());
+        assert_eq!(told, [b"\xFF\x17\x04#08S01no"]);
+    }
+
+    #[test]
+    fn a_prepared_statement_has_parameters_and_columns() {
+        let told = payloads(CapabilityFlags::empty(), |wire| wire.prepared(5, 2, &[column()]).unwrap());
+        assert_eq!(told[0], [0, 5, 0, 0, 0, 1, 0, 2, 0, 0, 0, 0]);
+        assert_eq!(told.len(), 1 + 2 + 1 + 1 + 1);
+    }
+}
