@@ -36,7 +36,6 @@ use rustls::ServerConfig;
 
 use crate::shards::Cluster;
 use crate::split::Options;
-use fault::Fault;
 use packets::Packets;
 use sessions::{Connection, Connections};
 pub use tls::tls;
@@ -180,8 +179,8 @@ fn take(shared: &Arc<Shared>, stream: TcpStream, address: SocketAddr) {
     }
     if shared.connections.count() >= shared.settings.clients_most {
         let mut packets = Packets::new(stream);
-        let fault = Fault::new(1040, b"08004", "Too many connections");
-        let _ = packets.put(&results::error_packet(&fault)).and_then(|()| packets.send());
+        let refusal = results::early_error_packet(1040, "Too many connections");
+        let _ = packets.put(&refusal).and_then(|()| packets.send());
         return;
     }
     let Ok(connection) = shared.connections.add(&stream) else { return };

@@ -6,7 +6,6 @@ use bytes::BufMut;
 use mysql::Column;
 use mysql_common::constants::{CapabilityFlags, ColumnFlags, ColumnType, StatusFlags};
 use mysql_common::io::BufMutExt;
-use mysql_common::proto::MySerialize;
 
 use super::binary;
 use super::fault::Fault;
@@ -84,9 +83,7 @@ impl Wire {
 
     fn put_columns<'a>(&mut self, columns: impl IntoIterator<Item = &'a Column>) -> io::Result<()> {
         for column in columns {
-            let mut payload = Vec::new();
-            column.serialize(&mut payload);
-            self.packets.put(&payload)?;
+            self.packets.put(&definition(column))?;
         }
         match self.has_no_end_packets() {
             true => Ok(()),
@@ -147,6 +144,38 @@ impl Wire {
     }
 }
 
+/// A column as results and prepared statements tell it. (`Column` of `mysql_common` 0.37 writes the length before the character
+/// set.)
+fn definition(column: &Column) -> Vec<u8> {
+    let mut payload = Vec::new();
+    let names = [
+        b"def",
+        column.schema_ref(),
+        column.table_ref(),
+        column.org_table_ref(),
+        column.name_ref(),
+        column.org_name_ref(),
+    ];
+    names.into_iter().for_each(|name| payload.put_lenenc_str(name));
+    // The length of what follows.
+    payload.put_u8(12);
+    payload.put_u16_le(column.character_set());
+    payload.put_u32_le(column.column_length());
+    payload.put_u8(column.column_type() as u8);
+    payload.put_u16_le(column.flags().bits());
+    payload.put_u8(column.decimals());
+    payload.put_u16_le(0);
+    payload
+}
+
+/// For a client that has not said yet what it understands: without a state.
+pub(super) fn early_error_packet(code: u16, message: &str) -> Vec<u8> {
+    let mut payload = vec![ERROR];
+    payload.put_u16_le(code);
+    payload.put_slice(message.as_bytes());
+    payload
+}
+
 pub(super) fn error_packet(fault: &Fault) -> Vec<u8> {
     let mut payload = vec![ERROR];
     payload.put_u16_le(fault.code);
@@ -171,6 +200,8 @@ fn text_row(row: &[Option<Vec<u8>>]) -> Vec<u8> {
 mod tests {
     use std::io::Read;
     use std::net::{TcpListener, TcpStream};
+
+    use mysql_common::io::ParseBuf;
 
     use super::*;
 
@@ -210,6 +241,21 @@ mod tests {
         let new = payloads(CapabilityFlags::CLIENT_DEPRECATE_EOF, write);
         assert_eq!(new.len(), 5);
         assert_eq!(new[4], [END, 0, 0, 2, 0, 0, 0]);
+    }
+
+    #[test]
+    fn a_column_is_read_as_it_was_written() {
+        let column = Column::new(ColumnType::MYSQL_TYPE_VAR_STRING)
+            .with_schema(b"s")
+            .with_table(b"t")
+            .with_org_table(b"o")
+            .with_name(b"a")
+            .with_org_name(b"b")
+            .with_character_set(45)
+            .with_column_length(160)
+            .with_decimals(31)
+            .with_flags(ColumnFlags::NOT_NULL_FLAG);
+        assert_eq!(ParseBuf(&definition(&column)).parse::<Column>(()).unwrap(), column);
     }
 
     #[test]

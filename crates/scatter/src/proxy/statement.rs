@@ -206,10 +206,19 @@ fn kind(text: &str, head: &str, words: &Words, quoting: Quoting) -> Result<Kind,
 }
 
 fn name_after_use(text: &str, quoting: Quoting) -> String {
-    let name = Lexemes::of(text, quoting).nth(1).map_or("", |lexeme| lexeme.text);
+    let mut name = String::new();
+    let mut end = None;
+    // A doubled quotation mark within a name ends a lexeme.
+    for lexeme in Lexemes::of(text, quoting).skip(1) {
+        if end.is_some_and(|end| end != lexeme.place.start) || lexeme.kind == lexemes::Kind::Semicolon {
+            break;
+        }
+        end = Some(lexeme.place.end);
+        name.push_str(lexeme.text);
+    }
     match name.strip_prefix('`').and_then(|name| name.strip_suffix('`')) {
-        Some(name) => name.replace("``", "`"),
-        None => name.to_owned(),
+        Some(inner) => inner.replace("``", "`"),
+        None => name,
     }
 }
 

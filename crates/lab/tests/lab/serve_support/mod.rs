@@ -22,7 +22,7 @@ const SCHEMA: &[&str] = &[
     "CREATE DATABASE shop CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci",
     "USE shop",
     "CREATE TABLE kinds (id INT PRIMARY KEY, tiny TINYINT, small SMALLINT UNSIGNED, medium MEDIUMINT, large BIGINT, \
-     unsigned BIGINT UNSIGNED, filled INT(6) UNSIGNED ZEROFILL, flag BIT(9), price DECIMAL(20,4), ratio DOUBLE, share FLOAT, \
+     whole BIGINT UNSIGNED, filled INT(6) UNSIGNED ZEROFILL, flag BIT(9), price DECIMAL(20,4), ratio DOUBLE, share FLOAT, \
      day DATE, moment DATETIME(6), stamp TIMESTAMP NULL, clock TIME(3), year YEAR, name VARCHAR(40), code CHAR(3), \
      bytes VARBINARY(40), note TEXT, picture BLOB, state ENUM('on','off'), tags SET('a','b'), data JSON, place POINT)",
     "INSERT INTO kinds VALUES \
@@ -108,12 +108,12 @@ impl Bench {
         processes.into_iter().flatten().filter(|info| info.contains(text)).count()
     }
 
-    /// Waits until the server has no client but the one that asks.
+    /// Waits until the server has no client but the one that asks, and the one that watches it.
     pub(crate) fn wait_until_alone(&self) {
         let mut direct = self.direct();
         wait_until("the proxy's connections to leave", || {
             let query = "SELECT COUNT(*) FROM information_schema.processlist WHERE id <> CONNECTION_ID() \
-                         AND command <> 'Daemon'";
+                         AND db = 'shop'";
             direct.query_first::<usize, _>(query).unwrap() == Some(0)
         });
     }
