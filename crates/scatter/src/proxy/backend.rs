@@ -200,8 +200,8 @@ impl<'a> Backend<'a> {
             );
             return Err(Fault::new(1231, b"42000", words).into());
         }
-        // The mode autocommit ends a transaction.
-        self.is_in_transaction &= !(look.has_autocommit && !self.look.has_autocommit);
+        // To turn autocommit on ends a transaction.
+        self.is_in_transaction &= !look.has_autocommit || self.look.has_autocommit;
         self.look = look;
         self.kept.retain(|other| other != text);
         self.kept.push(text.to_owned());
