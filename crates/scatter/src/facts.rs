@@ -13,6 +13,8 @@ pub struct TableFacts {
     /// Columns of each index, the primary one first.
     pub indexes: Vec<Vec<String>>,
     pub is_base_table: bool,
+    /// The column by which its rows are on several servers; `None` if each has them all.
+    pub key: Option<String>,
 }
 
 impl TableFacts {
@@ -26,16 +28,29 @@ impl TableFacts {
 pub struct Column {
     pub name: String,
     pub kind: Kind,
+    /// Its type and collation in the server's words.
+    pub declared: String,
     pub nullable: bool,
 }
 
-/// What ranges of a column's values are made of.
+/// What can be said of a column's values without asking the server.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Kind {
     Integer,
     Date,
+    /// Text whose values are equal only if their bytes are, but for spaces at the end.
+    BinaryText,
+    /// Text of which a collation may hold different values for equal.
+    Text,
     #[default]
     Other,
+}
+
+impl Kind {
+    /// Whether the values have ranges that can be divided.
+    pub fn has_ranges(self) -> bool {
+        matches!(self, Kind::Integer | Kind::Date)
+    }
 }
 
 /// A name of a table as a query has it.

@@ -8,9 +8,11 @@
 
 pub mod execute;
 pub mod facts;
+pub mod mapping;
 pub mod plan;
 pub mod proxy;
 pub mod servers;
 pub mod shards;
+pub mod spark;
 pub mod split;
 pub mod sql;

@@ -49,20 +49,28 @@ impl Interrupt {
     /// started, such as a foreign tool that fills tables, so that `work` fails at once. A `process_id` of
     /// zero means no process.
     pub fn kill_on_signal<T>(&self, process_id: u32, work: impl FnOnce() -> T) -> T {
-        let (done, is_done) = channel::<()>();
         let thread = Thread::current();
         let before = thread.children();
+        let mut is_killed = false;
+        let end = move || {
+            if !std::mem::replace(&mut is_killed, true) {
+                kill(process_id);
+            }
+            let started = thread.children().into_iter().filter(|id| !before.contains(id));
+            started.for_each(kill);
+        };
+        self.end_on_signal(end, work)
+    }
+
+    /// Runs `work`. From a signal until `work` returns, `end` is called repeatedly, because `work` may be about to
+    /// start something.
+    pub fn end_on_signal<T>(&self, mut end: impl FnMut() + Send, work: impl FnOnce() -> T) -> T {
+        let (done, is_done) = channel::<()>();
         std::thread::scope(|scope| {
             scope.spawn(move || {
-                let mut is_killed = false;
                 while is_done.recv_timeout(POLL) == Err(RecvTimeoutError::Timeout) {
                     if self.is_set() {
-                        if !std::mem::replace(&mut is_killed, true) {
-                            kill(process_id);
-                        }
-                        // Repeated, because `work` may be about to start one.
-                        let started = thread.children().into_iter().filter(|id| !before.contains(id));
-                        started.for_each(kill);
+                        end();
                     }
                 }
             });

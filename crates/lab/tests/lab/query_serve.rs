@@ -9,7 +9,7 @@ use mysql::prelude::Queryable;
 use mysql::{ChangeUserOpts, Conn, Value};
 use spindle_scatter::proxy::{Plugin, User, Users, tls};
 
-use crate::serve_support::{Bench, RawClient, bench, bench_with};
+use crate::serve_support::{Bench, RawClient, bench, bench_of_shards, bench_with};
 use crate::{cli, in_check_all, skip, wait_until};
 
 /// What a client is told of a result.
@@ -317,59 +317,98 @@ fn there_are_only_as_many_clients_as_allowed() {
     wait_until("the first to leave", || Conn::new(bench.options()).is_ok());
 }
 
-/// `SPINDLE_PROXY_SECONDS` is the time of the load; the server dies in its first third.
-#[test]
-fn clients_outlive_their_server() {
+const COUNTED: &str = "SELECT COUNT(*), SUM(id) FROM fact WHERE day_id BETWEEN 100 AND 800";
+
+/// 32 clients ask while the server of this index dies and comes back. `SPINDLE_PROXY_SECONDS` is their time.
+fn check_outlived(mut bench: Bench, victim: usize) {
     const CLIENTS: u32 = 32;
-    let Some(mut bench) = in_check_all(bench) else { return };
     let seconds = std::env::var("SPINDLE_PROXY_SECONDS").ok().map_or(6, |text| text.parse().unwrap());
     let (is_over, is_back) = (AtomicBool::new(false), AtomicBool::new(true));
-    let (answers, errors, wrong) = (AtomicU32::new(0), AtomicU32::new(0), AtomicU32::new(0));
-    let expect = bench.direct().query_first::<(u32, String), _>(COUNTED).unwrap().unwrap();
+    let [answers, errors, wrong] = [const { AtomicU32::new(0) }; 3];
+    let of = |mut direct: Conn| direct.query_first::<(u64, u64), _>(COUNTED).unwrap().unwrap();
+    let parts = bench.directs().into_iter().map(of);
+    let expect = Some(parts.fold((0, 0), |sum, part| (sum.0 + part.0, sum.1 + part.1)));
     let options = bench.options();
-    let connect = || Conn::new(options.clone());
-    std::thread::scope(|scope| {
-        for _ in 0..CLIENTS {
-            scope.spawn(|| {
-                let mut client = connect().unwrap();
-                while !is_over.load(Ordering::Relaxed) {
-                    let was_back = is_back.load(Ordering::SeqCst);
-                    match client.query_first::<(u32, String), _>(COUNTED) {
-                        Ok(row) if row.as_ref() == Some(&expect) => answers.fetch_add(1, Ordering::Relaxed),
-                        Ok(_) => wrong.fetch_add(1, Ordering::Relaxed),
-                        // Of a query that was in flight when the server died, or that came before it was back.
-                        Err(_) if !was_back || !is_back.load(Ordering::SeqCst) => {
-                            std::thread::sleep(Duration::from_millis(20));
-                            0
-                        }
-                        Err(error) => {
-                            eprintln!("{error}");
-                            errors.fetch_add(1, Ordering::Relaxed)
-                        }
-                    };
+    let ask = || {
+        let mut client = Conn::new(options.clone()).unwrap();
+        while !is_over.load(Ordering::Relaxed) {
+            let was_back = is_back.load(Ordering::SeqCst);
+            match client.query_first::<(u64, u64), _>(COUNTED) {
+                Ok(row) if row == expect => _ = answers.fetch_add(1, Ordering::Relaxed),
+                Ok(_) => _ = wrong.fetch_add(1, Ordering::Relaxed),
+                // Of a query that was in flight when the server died, or that came before it was back.
+                Err(_) if !was_back || !is_back.load(Ordering::SeqCst) => {
+                    std::thread::sleep(Duration::from_millis(20));
                 }
-            });
+                Err(error) => {
+                    eprintln!("{error}");
+                    errors.fetch_add(1, Ordering::Relaxed);
+                }
+            }
         }
+    };
+    std::thread::scope(|scope| {
+        (0..CLIENTS).for_each(|_| drop(scope.spawn(ask)));
         std::thread::sleep(Duration::from_secs(seconds) / 3);
         is_back.store(false, Ordering::SeqCst);
-        bench.own.crash().unwrap();
+        bench.servers[victim].crash().unwrap();
         std::thread::sleep(Duration::from_millis(300));
-        bench.own.start_again();
+        bench.servers[victim].start_again();
         is_back.store(true, Ordering::SeqCst);
         let before = answers.load(Ordering::Relaxed);
         std::thread::sleep(Duration::from_secs(seconds) / 3);
         wait_until("answers of the server that is back", || answers.load(Ordering::Relaxed) > before);
         is_over.store(true, Ordering::Relaxed);
     });
-    let counted = [&answers, &errors, &wrong].map(|count| count.load(Ordering::Relaxed));
-    eprintln!("{} answers", counted[0]);
-    assert_eq!(counted[1..], [0, 0]);
+    let [answers, errors, wrong] = [&answers, &errors, &wrong].map(|count| count.load(Ordering::Relaxed));
+    eprintln!("{answers} answers");
+    assert_eq!((errors, wrong), (0, 0));
     bench.wait_until_alone();
     let tables = "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = 'shop'";
-    assert_eq!(bench.direct().query_first::<u32, _>(tables).unwrap(), Some(2));
+    for mut direct in bench.directs() {
+        assert_eq!(direct.query_first::<u32, _>(tables).unwrap(), Some(2));
+    }
 }
 
-const COUNTED: &str = "SELECT COUNT(*), SUM(amount) FROM fact WHERE day_id BETWEEN 100 AND 800";
+#[test]
+fn clients_outlive_their_server() {
+    let Some(bench) = in_check_all(bench) else { return };
+    check_outlived(bench, 0);
+}
+
+#[test]
+fn clients_outlive_a_shard() {
+    let Some(bench) = in_check_all(bench_of_shards) else { return };
+    check_outlived(bench, 1);
+}
+
+#[test]
+fn several_servers_are_one() {
+    let Some(bench) = in_check_all(bench_of_shards) else { return };
+    let mut client = bench.client();
+    let count: Option<u32> = client.query_first("SELECT COUNT(*) FROM fact").unwrap();
+    assert_eq!(count, Some(20_000));
+    let query = "SELECT MIN(id), COUNT(*) FROM fact WHERE day_id = ?";
+    for day in [7, 8] {
+        let found: Option<(u32, u32)> = client.exec_first(query, (day,)).unwrap();
+        assert_eq!(found, Some((day - 1, 20)));
+    }
+    check_code(client.query_drop("SELECT id, RAND() FROM fact"), 1235, "42000");
+    check_code(client.query_drop("DELETE FROM fact"), 1290, "HY000");
+    // On each server, a killed query ends. This one would take hours.
+    let names = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k"];
+    let tables: String = names.map(|name| format!(", kinds {name}")).concat();
+    let id = client.connection_id();
+    let busy = std::thread::spawn(move || {
+        client.query_drop(format!("SELECT SUM(fact.id * a.id + k.id) FROM fact{tables}")).is_err()
+    });
+    wait_until("the fragments to run", || bench.running("kinds") >= 2);
+    let killed = Instant::now();
+    bench.client().query_drop(format!("KILL {id}")).unwrap();
+    assert!(busy.join().unwrap());
+    wait_until("the fragments to end", || bench.running("kinds") == 0);
+    assert!(killed.elapsed() < Duration::from_secs(5), "{:?}", killed.elapsed());
+}
 
 #[test]
 fn a_session_with_a_transaction_ends_with_its_server() {
@@ -378,8 +417,8 @@ fn a_session_with_a_transaction_ends_with_its_server() {
     plain.query_drop("SET SESSION group_concat_max_len = 77").unwrap();
     plain.query_drop("USE information_schema").unwrap();
     private.query_drop("BEGIN").unwrap();
-    bench.own.crash().unwrap();
-    bench.own.start_again();
+    bench.servers[0].crash().unwrap();
+    bench.servers[0].start_again();
     // Its settings are those it had.
     let row: Option<(u32, String)> =
         plain.query_first("SELECT @@SESSION.group_concat_max_len, DATABASE()").unwrap();
@@ -509,7 +548,9 @@ fn tls_hides_what_is_said() {
 #[test]
 fn the_command_says_where_it_listens_and_ends_with_a_signal() {
     let Some(bench) = in_check_all(bench) else { return };
-    let spindle_load::Endpoint::MysqlSocket { path, .. } = bench.own.endpoint() else { panic!("no socket") };
+    let spindle_load::Endpoint::MysqlSocket { path, .. } = bench.servers[0].endpoint() else {
+        panic!("no socket")
+    };
     let mut command = Command::new(env!("CARGO_BIN_EXE_spindle"))
         .args(["query", "serve", "--listen", "127.0.0.1:0", "--user", "me"])
         .arg(format!("--server=socket:{}", path.display()))

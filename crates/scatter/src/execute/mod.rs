@@ -1,27 +1,48 @@
-//! The local executor: fragments on several connections, their rows in a temporary table, and the merge.
+//! The local executor: fragments on connections to servers, their rows in a temporary table, and the merge.
 
 mod merge;
+mod running;
+mod subqueries;
 mod workers;
 
-use anyhow::{Context, Result};
+use std::sync::Arc;
+
+use anyhow::{Context, Error, Result};
 use mysql::prelude::Queryable;
 use mysql::{Column, Conn};
+use spindle_base::Mistake;
+use sqlparser::ast::Query;
 
-use crate::facts::Facts;
-use crate::plan::{Part, Plan, Refusal, plan};
+pub use running::Killer;
+
+use self::running::Running;
+use self::subqueries::Answering;
+use self::workers::{Fragment, Workers};
+use crate::facts::Facts as _;
+use crate::plan::{Plan, Refusal, inlined, only_server, plan, reads_sharded};
 use crate::servers::Server;
-use crate::servers::catalog::Catalog;
 use crate::servers::session::{Session, use_database};
+use crate::shards::catalog::Catalog;
+use crate::shards::{Cluster, check};
 use crate::split::{self, Options, Split};
 use crate::sql::parse;
+use crate::sql::print::explicit;
 
 /// How a query is answered.
 #[derive(Debug)]
 pub enum Route {
-    /// Fragments on several connections: those of each block of the plan.
-    Split(Plan, Vec<Split>),
-    /// As it is, on one connection.
-    Passthrough(Refusal),
+    /// Fragments on several connections.
+    Split(Plan, Vec<Assigned>),
+    /// As it is, on one connection of this server.
+    Passthrough(usize, Refusal),
+}
+
+/// The fragments of one block of a plan on one server.
+#[derive(Debug)]
+pub struct Assigned {
+    pub block: usize,
+    pub server: usize,
+    pub split: Split,
 }
 
 /// A result: its columns and its rows as text, with NULL as `None`.
@@ -33,67 +54,155 @@ pub struct Answer {
     pub fragments: Result<usize, Refusal>,
 }
 
-/// Answers queries by one server over several connections.
+/// Answers queries by the servers of a cluster.
 #[derive(Debug)]
 pub struct Scatter {
-    server: Server,
+    cluster: Cluster,
     options: Options,
-    /// Answers what is not split.
-    home: Conn,
-    /// Something that only this connection sees: an open transaction, a temporary table.
+    /// A connection to each server, for what is not split. The first one's session is everybody's.
+    homes: Vec<Conn>,
+    /// The database of the first one when it was new; those of the others may have other names.
+    first_database: Option<String>,
+    /// Something that only its connection sees: an open transaction, a temporary table.
     is_private: bool,
     catalog: Catalog,
+    running: Arc<Running>,
 }
 
 impl Scatter {
-    pub fn connect(server: Server, options: Options) -> Result<Scatter> {
-        let home = server.connect()?;
-        let catalog = Catalog::new(server.connect()?);
-        Ok(Scatter { server, options, home, is_private: false, catalog })
+    /// # Errors
+    /// A server does not answer, or has settings by which a query means something else than on the first.
+    pub fn connect(cluster: Cluster, options: Options) -> Result<Scatter> {
+        let mut homes = cluster.servers.iter().map(Server::connect).collect::<Result<Vec<_>>>()?;
+        check::sessions(&cluster.servers, &mut homes)?;
+        Ok(Scatter {
+            first_database: Session::of(&mut homes[0])?.database,
+            catalog: Catalog::connect(&cluster)?,
+            running: Arc::new(Running::new(cluster.servers.clone())),
+            cluster,
+            options,
+            homes,
+            is_private: false,
+        })
+    }
+
+    /// Ends what runs from another thread.
+    pub fn killer(&self) -> Killer {
+        Killer(Arc::clone(&self.running))
     }
 
     /// Decides how a query is answered, without running it.
+    ///
+    /// # Errors
+    /// No server has all that it reads, and it cannot be split; or a server does not answer.
     pub fn route(&mut self, text: &str) -> Result<Route> {
-        let session = Session::of(&mut self.home)?;
+        let session = self.session()?;
         self.route_in(&session, text)
+    }
+
+    fn session(&mut self) -> Result<Session> {
+        let mut session = Session::of(&mut self.homes[0])?;
+        // Each connection has its own without being told.
+        session.database = session.database.filter(|database| Some(database) != self.first_database.as_ref());
+        Ok(session)
     }
 
     fn route_in(&mut self, session: &Session, text: &str) -> Result<Route> {
         self.catalog.follow(session)?;
-        let planned = session.check().and_then(|()| self.plan(text));
-        let plan = match planned {
-            Ok(plan) => plan,
-            Err(refusal) => return Ok(Route::Passthrough(refusal)),
+        if let Some(refusal) = self.private() {
+            return Ok(Route::Passthrough(0, refusal));
+        }
+        let query = match parse(text) {
+            Ok(query) => query,
+            Err(error) => return self.not_understood(text, &error),
         };
-        if plan.blocks.iter().all(|block| block.ships_rows()) {
-            return Ok(Route::Passthrough(Refusal("its fragments would return all their rows".to_owned())));
-        }
-        let (mut splits, mut refused) = (Vec::new(), None);
-        for block in &plan.blocks {
-            splits.push(match split::choose(block, &mut self.home, &self.options)? {
-                Ok(split) => split,
-                Err(refusal) => {
-                    refused = Some(refusal);
-                    Split { parts: vec![Part::Everything], words: "itself".to_owned() }
-                }
-            });
-        }
-        let is_split = splits.iter().any(|split| split.parts.len() > 1);
-        Ok(match (is_split, refused) {
-            (false, Some(refusal)) => Route::Passthrough(refusal),
-            _ => Route::Split(plan, splits),
-        })
+        let planned = match session.check() {
+            Ok(()) => self.plan(session, text, &query)?,
+            Err(refusal) => Err(refusal),
+        };
+        let route = match planned {
+            Ok(plan) if plan.blocks.iter().all(|block| block.ships_rows()) && !self.is_sharded(&query) => {
+                let words = "its fragments would return all their rows";
+                Ok(Route::Passthrough(0, Refusal(words.to_owned())))
+            }
+            Ok(plan) => self.assigned(plan),
+            Err(refusal) => self.whole(&query, refusal),
+        };
+        self.catalog.check()?;
+        route
     }
 
-    fn plan(&self, text: &str) -> Result<Plan, Refusal> {
-        if self.is_private {
-            return Err(Refusal(
-                "an earlier statement may have changed what only its connection sees".to_owned(),
-            ));
+    fn plan(&mut self, session: &Session, text: &str, query: &Query) -> Result<Result<Plan, Refusal>> {
+        let result = match self.catalog.result(text) {
+            Ok(result) => result,
+            Err(words) => return Ok(Err(Refusal(words))),
+        };
+        let mut query = match inlined(query) {
+            Ok(query) => query,
+            Err(refusal) => return Ok(Err(refusal)),
+        };
+        if self.is_sharded(&query) {
+            subqueries::answer_all(&mut query, &mut First { scatter: self, session })?;
+        } else {
+            subqueries::answer_having(&mut query, &mut First { scatter: self, session })?;
         }
-        let query = parse(text).map_err(|error| Refusal(format!("it is not understood here: {error}")))?;
-        let result = self.catalog.result(text).map_err(Refusal)?;
-        plan(&query, &result, &self.catalog)
+        Ok(plan(&query, &result, &self.catalog))
+    }
+
+    fn is_sharded(&self, query: &Query) -> bool {
+        self.cluster.mapping.is_some() && reads_sharded(query, &self.catalog)
+    }
+
+    fn private(&self) -> Option<Refusal> {
+        let words = "an earlier statement may have changed what only its connection sees";
+        (self.is_private && self.cluster.mapping.is_none()).then(|| Refusal(words.to_owned()))
+    }
+
+    /// A query that is not split.
+    fn whole(&self, query: &Query, refusal: Refusal) -> Result<Route> {
+        let Some(mapping) = self.cluster.mapping.as_ref().filter(|_| self.is_sharded(query)) else {
+            return Ok(Route::Passthrough(0, refusal));
+        };
+        match only_server(query, &self.catalog, mapping, self.cluster.servers.len()) {
+            Some(server) => {
+                let words = "its conditions leave one server";
+                Ok(Route::Passthrough(server, Refusal(words.to_owned())))
+            }
+            None => Err(not_over_several(&refusal)),
+        }
+    }
+
+    /// What is no query, or none that the parser knows.
+    fn not_understood(&self, text: &str, error: &str) -> Result<Route> {
+        let refusal = Refusal(format!("it is not understood here: {error}"));
+        match self.cluster.mapping {
+            Some(_) if !is_of_any_server(text) => Err(not_over_several(&refusal)),
+            _ => Ok(Route::Passthrough(0, refusal)),
+        }
+    }
+
+    fn assigned(&mut self, plan: Plan) -> Result<Route> {
+        let (mut all, mut refused) = (Vec::new(), None);
+        let count = self.cluster.servers.len();
+        for (index, block) in plan.blocks.iter().enumerate() {
+            for server in block.servers(self.cluster.mapping.as_ref(), count) {
+                let split = match split::choose(block, &mut self.homes[server], &self.options)? {
+                    Ok(split) => split,
+                    Err(refusal) => {
+                        refused = Some(refusal);
+                        Split::whole()
+                    }
+                };
+                all.push(Assigned { block: index, server, split });
+            }
+        }
+        // One connection can answer what one server has.
+        let is_of_one = all.iter().all(|assigned| assigned.server == all[0].server);
+        let is_split = all.iter().any(|assigned| assigned.split.parts.len() > 1);
+        Ok(match refused {
+            Some(refusal) if is_of_one && !is_split => Route::Passthrough(all[0].server, refusal),
+            _ => Route::Split(plan, all),
+        })
     }
 
     /// Runs a statement.
@@ -101,40 +210,51 @@ impl Scatter {
     /// # Errors
     /// A server's words about a fragment, or about the statement.
     pub fn run(&mut self, text: &str) -> Result<Answer> {
-        let session = Session::of(&mut self.home)?;
-        match self.route_in(&session, text)? {
-            Route::Split(plan, splits) => self.run_split(&session, &plan, &splits),
-            Route::Passthrough(refusal) => {
+        let session = self.session()?;
+        self.run_in(&session, text)
+    }
+
+    fn run_in(&mut self, session: &Session, text: &str) -> Result<Answer> {
+        match self.route_in(session, text)? {
+            Route::Split(plan, assigned) => self.run_split(session, &plan, &assigned),
+            Route::Passthrough(server, refusal) => {
                 self.is_private |= is_private(text);
                 self.catalog.forget();
-                answer(&mut self.home, text, Err(refusal))
+                let home = &mut self.homes[server];
+                let _running = self.running.add(server, home)?;
+                if server != 0 {
+                    session.apply(home)?;
+                }
+                answer(home, text, Err(refusal))
             }
         }
     }
 
-    fn run_split(&self, session: &Session, plan: &Plan, splits: &[Split]) -> Result<Answer> {
-        let mut merging = self.server.connect()?;
+    fn run_split(&self, session: &Session, plan: &Plan, assigned: &[Assigned]) -> Result<Answer> {
+        let mut merging = self.cluster.servers[0].connect()?;
         session.apply_to_merge(&mut merging)?;
         let schema = plan.blocks.iter().find_map(|block| block.schema.as_deref());
-        if let (None, Some(schema)) = (&session.database, schema) {
+        if let (None, None, Some(schema)) = (&self.first_database, &session.database, schema) {
             use_database(&mut merging, schema)?;
         }
+        let _running = self.running.add(0, &merging)?;
         let mut tables = Vec::new();
         for block in &plan.blocks {
             tables.push(merge::Table::create(&mut merging, &block.table, &block.shape())?);
         }
-        let fragments: Vec<(usize, String)> = plan
-            .blocks
+        let fragments: Vec<Fragment> = assigned
             .iter()
-            .zip(splits)
-            .enumerate()
-            .flat_map(|(index, (block, split))| {
-                split.parts.iter().map(move |part| (index, block.fragment(part)))
+            .flat_map(|Assigned { block, server, split }| {
+                let text = |part| plan.blocks[*block].fragment(part);
+                split.parts.iter().map(move |part| Fragment {
+                    table: *block,
+                    server: *server,
+                    text: text(part),
+                })
             })
             .collect();
-        workers::run(&self.server, session, self.options.connections, &fragments, |index, rows| {
-            tables[index].take(&mut merging, rows)
-        })?;
+        let workers = Workers { session, options: &self.options, running: &self.running };
+        workers.run(&fragments, |index, rows| tables[index].take(&mut merging, rows))?;
         for table in tables {
             table.finish(&mut merging)?;
         }
@@ -145,6 +265,43 @@ impl Scatter {
     }
 }
 
+/// Answers the subqueries of a query before it.
+struct First<'a> {
+    scatter: &'a mut Scatter,
+    session: &'a Session,
+}
+
+impl Answering for First<'_> {
+    /// It must mean something alone, and all fragments must read what it read.
+    fn is_first(&mut self, query: &Query) -> bool {
+        let scatter = &self.scatter;
+        let is_one_server = scatter.cluster.mapping.is_none();
+        !scatter.options.is_snapshot
+            && (is_one_server || scatter.is_sharded(query))
+            && scatter.catalog.result(&explicit(query)).is_ok()
+    }
+
+    fn answer(&mut self, query: &Query) -> Result<Answer> {
+        self.scatter.run_in(self.session, &explicit(query))
+    }
+}
+
+fn not_over_several(Refusal(why): &Refusal) -> Error {
+    Mistake::new(format!("this is not answered over several servers, because {why}")).into()
+}
+
+/// Whether one server answers a statement for all: it asks for no rows and changes none.
+fn is_of_any_server(text: &str) -> bool {
+    const KINDS: [&str; 11] =
+        ["BEGIN", "COMMIT", "DESC", "DESCRIBE", "EXPLAIN", "HELP", "ROLLBACK", "SET", "SHOW", "START", "USE"];
+    KINDS.contains(&first_word(text).as_str())
+}
+
+fn first_word(text: &str) -> String {
+    let mut words = text.split(|letter: char| !letter.is_ascii_alphabetic()).filter(|word| !word.is_empty());
+    words.next().unwrap_or_default().to_ascii_uppercase()
+}
+
 /// Whether what a statement does may be seen by its own connection only.
 fn is_private(text: &str) -> bool {
     const SEEN_BY_ALL: [&str; 21] = [
@@ -152,10 +309,9 @@ fn is_private(text: &str) -> bool {
         "KILL", "LOAD", "OPTIMIZE", "RENAME", "REPLACE", "SELECT", "SET", "SHOW", "TRUNCATE", "UPDATE",
         "USE",
     ];
-    let mut words = text.split(|letter: char| !letter.is_ascii_alphabetic()).filter(|word| !word.is_empty());
-    let first = words.next().unwrap_or_default().to_ascii_uppercase();
-    match first.as_str() {
-        "CREATE" => words.any(|word| word.eq_ignore_ascii_case("temporary")),
+    let is_temporary = |word: &str| word.eq_ignore_ascii_case("temporary");
+    match first_word(text).as_str() {
+        "CREATE" => text.split(|letter: char| !letter.is_ascii_alphabetic()).any(is_temporary),
         first => !SEEN_BY_ALL.contains(&first),
     }
 }

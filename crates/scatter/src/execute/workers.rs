@@ -1,108 +1,188 @@
-//! Fragments on several connections. The first that fails ends all.
+//! Fragments on several connections of each server. The first that fails ends all.
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{Sender, channel};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
+use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
 use super::merge::Rows;
+use super::running::Running;
 use super::values;
-use crate::servers::Server;
 use crate::servers::session::Session;
+use crate::split::Options;
 
-/// Runs all fragments, each with the index of its table, and hands their rows on as they come, in any order.
-pub(super) fn run(
-    server: &Server,
-    session: &Session,
-    connections: usize,
-    fragments: &[(usize, String)],
-    mut take: impl FnMut(usize, Rows) -> Result<()>,
-) -> Result<()> {
-    let next = AtomicUsize::new(0);
-    let running = Running::default();
-    thread::scope(|scope| {
-        let (sender, results) = channel();
-        for _ in 0..connections.min(fragments.len()) {
-            let sender = sender.clone();
-            let (next, running) = (&next, &running);
-            scope.spawn(move || work(server, session, fragments, next, running, &sender));
-        }
-        drop(sender);
-        let mut outcome = Ok(());
-        for result in results {
-            if outcome.is_err() {
-                continue;
-            }
-            outcome = result.and_then(|(index, rows)| take(index, rows));
-            if outcome.is_err() {
-                // No worker begins another fragment, and those that run are ended.
-                next.store(fragments.len(), Ordering::Relaxed);
-                running.kill(server);
-            }
-        }
-        outcome
-    })
+/// A query for one server.
+#[derive(Debug)]
+pub(super) struct Fragment {
+    /// Index of the table that takes its rows.
+    pub(super) table: usize,
+    pub(super) server: usize,
+    pub(super) text: String,
 }
 
-fn work(
-    server: &Server,
-    session: &Session,
-    fragments: &[(usize, String)],
-    next: &AtomicUsize,
-    running: &Running,
-    sender: &Sender<Result<(usize, Rows)>>,
-) {
-    let connected = server.connect().and_then(|mut connection| {
-        session.apply(&mut connection)?;
+/// What all fragments of a query have in common.
+#[derive(Debug)]
+pub(super) struct Workers<'a> {
+    pub(super) session: &'a Session,
+    pub(super) options: &'a Options,
+    pub(super) running: &'a Arc<Running>,
+}
+
+/// Those of one server that are still to be answered.
+struct Queue<'a> {
+    server: usize,
+    fragments: Vec<&'a Fragment>,
+    next: AtomicUsize,
+    is_ended: AtomicBool,
+}
+
+impl<'a> Queue<'a> {
+    fn next(&self) -> Option<&'a Fragment> {
+        self.fragments.get(self.next.fetch_add(1, Ordering::Relaxed)).copied()
+    }
+
+    /// No worker begins another.
+    fn end(&self) {
+        self.is_ended.store(true, Ordering::Relaxed);
+        self.next.store(self.fragments.len(), Ordering::Relaxed);
+    }
+}
+
+type Outcome = Result<(usize, Rows)>;
+
+impl Workers<'_> {
+    /// Hands the rows of all fragments on as they come, in any order, with the index of their table.
+    pub(super) fn run(
+        &self,
+        fragments: &[Fragment],
+        mut take: impl FnMut(usize, Rows) -> Result<()>,
+    ) -> Result<()> {
+        let queues: Vec<Queue<'_>> = (0..self.running.servers.len())
+            .map(|server| Queue {
+                server,
+                fragments: fragments.iter().filter(|fragment| fragment.server == server).collect(),
+                next: AtomicUsize::new(0),
+                is_ended: AtomicBool::new(false),
+            })
+            .collect();
+        let connections = self.connections(&queues)?;
+        thread::scope(|scope| {
+            let (sender, results) = channel();
+            for (index, connection) in connections {
+                let (sender, queue) = (sender.clone(), &queues[index]);
+                scope.spawn(move || self.work(connection, queue, &sender));
+            }
+            drop(sender);
+            let outcome = self.taken(&results, fragments.len(), &mut take);
+            if outcome.is_err() {
+                queues.iter().for_each(Queue::end);
+                self.running.kill();
+            }
+            outcome
+        })
+    }
+
+    fn taken(
+        &self,
+        results: &Receiver<Outcome>,
+        count: usize,
+        take: &mut impl FnMut(usize, Rows) -> Result<()>,
+    ) -> Result<()> {
+        /// Longer than any query.
+        const NO_LIMIT: Duration = Duration::from_secs(365 * 24 * 3600);
+        let end = Instant::now() + self.options.timeout.unwrap_or(NO_LIMIT);
+        for _ in 0..count {
+            let (table, rows) = match results.recv_timeout(end.saturating_duration_since(Instant::now())) {
+                Ok(result) => result?,
+                Err(RecvTimeoutError::Timeout) => {
+                    let timeout_s = self.options.timeout.unwrap_or_default().as_secs_f64();
+                    return Err(anyhow!("its fragments took longer than {timeout_s} s"));
+                }
+                Err(RecvTimeoutError::Disconnected) => return Err(anyhow!("interrupted")),
+            };
+            take(table, rows)?;
+        }
+        Ok(())
+    }
+
+    /// With the index of each one's queue.
+    fn connections(&self, queues: &[Queue<'_>]) -> Result<Vec<(usize, Conn)>> {
+        let mut locks = Vec::new();
+        if self.options.is_snapshot {
+            for queue in queues.iter().filter(|queue| !queue.fragments.is_empty()) {
+                let server = &self.running.servers[queue.server];
+                let mut connection = server.connect()?;
+                connection
+                    .query_drop("FLUSH TABLES WITH READ LOCK")
+                    .with_context(|| format!("keeping {} from writing for a moment", server.name))?;
+                locks.push(connection);
+            }
+        }
+        let mut connections = Vec::new();
+        for (index, queue) in queues.iter().enumerate() {
+            for _ in 0..self.options.connections.min(queue.fragments.len()) {
+                connections.push((index, self.connect(queue.server)?));
+            }
+        }
+        for mut lock in locks {
+            lock.query_drop("UNLOCK TABLES").context("letting a server write again")?;
+        }
+        Ok(connections)
+    }
+
+    fn connect(&self, server: usize) -> Result<Conn> {
+        // After the time of all fragments, of which this one may not be the first that is told to be late.
+        let longest = self.options.timeout.map(|timeout| timeout + Duration::from_secs(1));
+        let mut connection = self.running.servers[server].connect_for(longest)?;
+        self.session.apply(&mut connection)?;
+        if self.options.is_snapshot {
+            connection
+                .query_drop("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+                .and_then(|()| connection.query_drop("START TRANSACTION WITH CONSISTENT SNAPSHOT"))
+                .with_context(|| format!("beginning a snapshot on {}", self.running.servers[server].name))?;
+        }
         Ok(connection)
-    });
-    let mut connection = match connected {
-        Ok(connection) => connection,
-        Err(error) => return drop(sender.send(Err(error))),
-    };
-    running.add(&connection);
-    while let Some((index, fragment)) = fragments.get(next.fetch_add(1, Ordering::Relaxed)) {
-        let rows =
-            answered(&mut connection, fragment).with_context(|| format!("a fragment on {}", server.name));
-        let is_error = rows.is_err();
-        if sender.send(rows.map(|rows| (*index, rows))).is_err() || is_error {
-            break;
+    }
+
+    fn work(&self, mut connection: Conn, queue: &Queue<'_>, sender: &Sender<Outcome>) {
+        while let Some(fragment) = queue.next() {
+            let rows = self.answered(&mut connection, fragment, queue);
+            let is_error = rows.is_err();
+            if sender.send(rows.map(|rows| (fragment.table, rows))).is_err() || is_error {
+                break;
+            }
         }
     }
-    running.remove(&connection);
-}
 
-fn answered(connection: &mut Conn, fragment: &str) -> Result<Rows> {
-    let result = connection.query_iter(fragment)?;
-    let columns = result.columns().as_ref().to_vec();
-    let rows = result.map(|row| Ok(values(row?))).collect::<Result<_, mysql::Error>>()?;
-    Ok(Rows::of(&columns, rows))
-}
-
-/// Connections at work, by the server's numbers for them.
-#[derive(Debug, Default)]
-struct Running(Mutex<Vec<u32>>);
-
-impl Running {
-    fn add(&self, connection: &Conn) {
-        self.0.lock().expect("no panic").push(connection.connection_id());
+    /// A connection that is lost is made once more: nobody has seen a row yet.
+    fn answered(&self, connection: &mut Conn, fragment: &Fragment, queue: &Queue<'_>) -> Result<Rows> {
+        let result = self.asked(connection, fragment);
+        let is_lost = |error: &anyhow::Error| {
+            error.downcast_ref().is_some_and(|error| matches!(error, mysql::Error::IoError(_)))
+        };
+        let may_repeat = !self.options.is_snapshot && !queue.is_ended.load(Ordering::Relaxed);
+        let result = match result {
+            Err(error) if is_lost(&error) && may_repeat => {
+                self.connect(fragment.server).and_then(|another| {
+                    *connection = another;
+                    self.asked(connection, fragment)
+                })
+            }
+            other => other,
+        };
+        result.with_context(|| format!("a fragment on {}", self.running.servers[fragment.server].name))
     }
 
-    /// Afterwards, the server may give the number to another.
-    fn remove(&self, connection: &Conn) {
-        self.0.lock().expect("no panic").retain(|id| *id != connection.connection_id());
-    }
-
-    fn kill(&self, server: &Server) {
-        let ids = self.0.lock().expect("no panic");
-        let Ok(mut connection) = server.connect() else { return };
-        for id in ids.iter() {
-            // It may have ended by itself.
-            let _ = connection.query_drop(format!("KILL QUERY {id}"));
-        }
+    fn asked(&self, connection: &mut Conn, fragment: &Fragment) -> Result<Rows> {
+        let _running = self.running.add(fragment.server, connection)?;
+        let result = connection.query_iter(&fragment.text)?;
+        let columns = result.columns().as_ref().to_vec();
+        let rows = result.map(|row| Ok(values(row?))).collect::<Result<_, mysql::Error>>()?;
+        Ok(Rows::of(&columns, rows))
     }
 }

@@ -157,8 +157,13 @@ impl Parts {
         for clause in call.clauses {
             clauses += &match clause {
                 FunctionArgumentClause::OrderBy(order) => {
-                    let by =
-                        order.iter().map(|by| format!("{}{}", self.value(&explicit(&by.expr)), by.options));
+                    // A number is the position of an argument.
+                    let at_position = |text: &str| columns.get(text.parse::<usize>().ok()?.checked_sub(1)?);
+                    let by = order.iter().map(|by| {
+                        let text = explicit(&by.expr);
+                        let column = at_position(&text).cloned().unwrap_or_else(|| self.value(&text));
+                        format!("{column}{}", by.options)
+                    });
                     format!(" ORDER BY {}", by.collect::<Vec<_>>().join(", "))
                 }
                 other => format!(" {}", explicit(other)),

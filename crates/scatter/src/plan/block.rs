@@ -10,6 +10,7 @@ use super::Refusal;
 use super::aggregate::{Parts, aggregate, divides, needs_rows};
 use super::check::{check_clauses, check_expressions, columns_in, has_aggregate};
 use super::conditions::{ColumnOf, Conditions};
+use super::placement::check_placement;
 use super::rewrite::{Aliases, Key, Rewriter};
 use super::scope::{Place, Scope, column_text};
 use crate::facts::{Facts, ResultColumn, TableFacts};
@@ -20,8 +21,8 @@ use crate::sql::print::{explicit, quoted};
 pub struct Block {
     from: Vec<TableWithJoins>,
     selection: Option<Expr>,
-    conditions: Conditions,
-    scope: Scope,
+    pub(super) conditions: Conditions,
+    pub(super) scope: Scope,
     written: Written,
     /// Name of the temporary table of its fragments' rows.
     pub table: String,
@@ -56,6 +57,8 @@ pub(super) fn plan_block(
     check_clauses(query, select)?;
     check_expressions(query)?;
     let scope = Scope::of(select, facts)?;
+    let conditions = Conditions::of(select, &scope);
+    check_placement(query, &scope, &conditions, facts)?;
     let items = items(select, &scope)?;
     if items.len() != result.len() {
         return Err(Refusal("its result has other columns than its list".to_owned()));
@@ -70,7 +73,6 @@ pub(super) fn plan_block(
         true => aggregated(&list, &clauses, table, &scope)?,
         false => rows(&list, &clauses, table)?,
     };
-    let conditions = Conditions::of(select, &scope);
     Ok(Block::of(select.from.clone(), select.selection.clone(), conditions, scope, written, table))
 }
 

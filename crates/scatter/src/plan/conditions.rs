@@ -1,9 +1,13 @@
 //! What must be true of each row of a SELECT: conditions on one table, and columns that are equal.
 
-use sqlparser::ast::{BinaryOperator, Expr, JoinConstraint, JoinOperator, ObjectNamePart, Select};
+use sqlparser::ast::{
+    BinaryOperator, Expr, JoinConstraint, JoinOperator, ObjectNamePart, Select, UnaryOperator, Value,
+};
 
 use super::check::columns_in;
 use super::scope::Scope;
+use crate::facts::Kind;
+use crate::mapping::KeyValue;
 use crate::sql::print::explicit;
 
 /// A column of the table at this index of [`super::Block::tables`].
@@ -14,6 +18,66 @@ pub(super) struct Conditions {
     /// Table, the columns that the condition names, and its text.
     pub(super) of_one_table: Vec<(usize, Vec<String>, String)>,
     pub(super) equal: Vec<(ColumnOf, ColumnOf)>,
+    /// Columns whose values the query names.
+    pub(super) fixed: Vec<(ColumnOf, Fixed)>,
+}
+
+/// The values that a condition leaves of a column.
+#[derive(Debug, PartialEq)]
+pub(super) enum Fixed {
+    /// Some of these.
+    Values(Vec<Literal>),
+    /// Integers from the first to the last.
+    Range(i128, i128),
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Literal {
+    Null,
+    Number(String),
+    /// Between its quotes, as it is written.
+    Text(String),
+}
+
+impl Literal {
+    fn of(expression: &Expr) -> Option<Literal> {
+        match expression {
+            Expr::Nested(inner) => Literal::of(inner),
+            Expr::UnaryOp { op: UnaryOperator::Minus, expr } => match Literal::of(expr)? {
+                Literal::Number(number) => Some(Literal::Number(format!("-{number}"))),
+                _ => None,
+            },
+            Expr::Value(value) => match &value.value {
+                Value::Null => Some(Literal::Null),
+                Value::Number(number, _) => Some(Literal::Number(number.clone())),
+                Value::SingleQuotedString(text) | Value::DoubleQuotedString(text) => {
+                    Some(Literal::Text(text.clone()))
+                }
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    fn integer(&self) -> Option<i128> {
+        match self {
+            Literal::Number(number) => number.parse().ok(),
+            _ => None,
+        }
+    }
+
+    /// The only value of a column of this kind that equals the literal; `None` if there may be others.
+    pub(super) fn value(&self, kind: Kind) -> Option<KeyValue> {
+        match (self, kind) {
+            (Literal::Null, _) => Some(KeyValue::Null),
+            (Literal::Number(_), Kind::Integer) => self.integer().map(KeyValue::Integer),
+            (Literal::Text(text), Kind::Date) => KeyValue::of(Some(text), kind),
+            (Literal::Text(text), Kind::BinaryText) if !text.contains(['\\', '\'', '"']) => {
+                KeyValue::of(Some(text), kind)
+            }
+            _ => None,
+        }
+    }
 }
 
 impl Conditions {
@@ -51,6 +115,7 @@ impl Conditions {
         let is_kept = |table: usize| !scope.places[table].is_optional;
         found.of_one_table.retain(|(table, _, _)| is_kept(*table));
         found.equal.retain(|((one, _), (other, _))| is_kept(*one) && is_kept(*other));
+        found.fixed.retain(|((table, _), _)| is_kept(*table));
         found
     }
 
@@ -70,6 +135,7 @@ impl Conditions {
             }
             _ => {}
         }
+        self.fixed.extend(fixed(condition, scope));
         let Some(columns) = columns_in(condition) else { return };
         let columns: Option<Vec<ColumnOf>> = columns.iter().map(|name| column(name, scope)).collect();
         let Some(columns) = columns else { return };
@@ -95,4 +161,30 @@ fn column(expression: &Expr, scope: &Scope) -> Option<ColumnOf> {
     let (place, name) = scope.column_of(expression)?;
     let index = scope.places.iter().position(|other| std::ptr::eq(other, place))?;
     Some((index, name))
+}
+
+/// The column whose values a condition names, and these.
+fn fixed(condition: &Expr, scope: &Scope) -> Option<(ColumnOf, Fixed)> {
+    match condition {
+        Expr::BinaryOp { left, op: op @ (BinaryOperator::Eq | BinaryOperator::Spaceship), right } => {
+            let (of, literal) = match (column(left, scope), column(right, scope)) {
+                (Some(of), None) => (of, Literal::of(right)?),
+                (None, Some(of)) => (of, Literal::of(left)?),
+                _ => return None,
+            };
+            // Nothing equals NULL.
+            let is_possible = literal != Literal::Null || *op == BinaryOperator::Spaceship;
+            Some((of, Fixed::Values(if is_possible { vec![literal] } else { Vec::new() })))
+        }
+        Expr::InList { expr, list, negated: false } => {
+            let literals = list.iter().map(Literal::of).collect::<Option<Vec<_>>>()?;
+            let values = literals.into_iter().filter(|literal| *literal != Literal::Null).collect();
+            Some((column(expr, scope)?, Fixed::Values(values)))
+        }
+        Expr::Between { expr, negated: false, low, high } => {
+            let (least, most) = (Literal::of(low)?.integer()?, Literal::of(high)?.integer()?);
+            Some((column(expr, scope)?, Fixed::Range(least, most)))
+        }
+        _ => None,
+    }
 }

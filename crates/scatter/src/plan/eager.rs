@@ -104,7 +104,9 @@ fn fact(scope: &Scope) -> Result<usize, Refusal> {
     }
     sizes.sort_unstable();
     let Some((_, fact)) = sizes.pop() else { return refused("it reads no table") };
-    let is_small = |(rows, _): &(u64, usize)| *rows <= DIMENSION_ROWS_MOST;
+    // The server that merges needs all rows of the dimensions.
+    let is_whole = |place: usize| scope.places[place].facts.as_ref().is_some_and(|facts| facts.key.is_none());
+    let is_small = |(rows, place): &(u64, usize)| *rows <= DIMENSION_ROWS_MOST && is_whole(*place);
     match !sizes.is_empty() && sizes.iter().all(is_small) && !scope.merges_all() {
         true => Ok(fact),
         false => refused("it joins no dimensions"),

@@ -7,6 +7,7 @@ mod check;
 mod conditions;
 mod eager;
 mod functions;
+mod placement;
 mod query;
 mod rewrite;
 mod scope;
@@ -14,7 +15,8 @@ mod scope;
 pub use block::{Block, Part};
 pub use conditions::ColumnOf;
 pub use eager::DIMENSION_ROWS_MOST;
-pub use query::{Plan, plan};
+pub use placement::{only_server, reads_sharded};
+pub use query::{Plan, inlined, plan};
 
 /// Why a query is not split: a clause that continues "it is answered by one server, because".
 #[derive(Debug, Clone, PartialEq, Eq)]

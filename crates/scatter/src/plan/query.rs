@@ -31,11 +31,20 @@ pub struct Plan {
 /// # Errors
 /// Why no fragments can answer it.
 pub fn plan(query: &Query, result: &[ResultColumn], facts: &dyn Facts) -> Result<Plan, Refusal> {
-    let mut query = query.clone();
-    inline_tables(&mut query, &BTreeMap::new())?;
+    let query = inlined(query)?;
     let mut planner = Planner { facts, blocks: Vec::new() };
     let merge = planner.query(&query, Some(result))?;
     Ok(Plan { blocks: planner.blocks, merge })
+}
+
+/// A query with its common table expressions where they are named.
+///
+/// # Errors
+/// They cannot stand there.
+pub fn inlined(query: &Query) -> Result<Query, Refusal> {
+    let mut query = query.clone();
+    inline_tables(&mut query, &BTreeMap::new())?;
+    Ok(query)
 }
 
 struct Planner<'a> {

@@ -13,7 +13,6 @@ use super::fault::{Fault, is_lost};
 use super::sessions::Connection;
 use super::statement::{Kind, Statement};
 use crate::execute::{Answer, Scatter};
-use crate::servers::Server;
 use crate::servers::session::use_database;
 use crate::sql::print::quoted;
 use crate::sql::statements::Quoting;
@@ -25,32 +24,6 @@ const SETTINGS_MOST: usize = 200;
 const UNREADABLE: [&str; 5] = ["big5", "cp932", "gb18030", "gbk", "sjis"];
 /// The character set and collation of a connection that nobody asked to be another.
 const USUAL_COLLATION: u16 = 45;
-
-/// Ends what a session runs at its servers.
-#[derive(Debug, Clone)]
-pub(super) struct Killer {
-    server: Server,
-    id: u32,
-}
-
-impl Killer {
-    // MERGE: `Scatter::killer()` gives one that ends the fragments as well; `of` and the number that `look` asks for are then
-    // of no use.
-    fn of(settings: &Settings, id: u32) -> Killer {
-        Killer { server: settings.cluster.servers[0].clone(), id }
-    }
-
-    pub(super) fn kill(&self) {
-        let Ok(mut connection) = self.server.connect() else { return };
-        // It may have ended by itself.
-        let _ = connection.query_drop(format!("KILL QUERY {}", self.id));
-    }
-}
-
-// MERGE: `Scatter::connect` takes the whole cluster.
-fn connect(settings: &Settings) -> Result<Scatter> {
-    Scatter::connect(settings.cluster.servers[0].clone(), settings.options)
-}
 
 /// What a client asks for when it connects.
 #[derive(Debug, Clone, Default)]
@@ -66,8 +39,6 @@ pub(super) struct Look {
     pub(super) quoting: Quoting,
     pub(super) has_autocommit: bool,
     pub(super) character_set: String,
-    /// The server's number of the connection.
-    id: u32,
 }
 
 #[derive(Debug)]
@@ -87,12 +58,8 @@ pub(super) struct Backend<'a> {
 
 impl<'a> Backend<'a> {
     pub(super) fn open(settings: &'a Settings, wishes: Wishes) -> Result<Backend<'a>> {
-        let look = Look {
-            quoting: Quoting::USUAL,
-            has_autocommit: true,
-            character_set: "utf8mb4".to_owned(),
-            id: 0,
-        };
+        let look =
+            Look { quoting: Quoting::USUAL, has_autocommit: true, character_set: "utf8mb4".to_owned() };
         let mut backend = Backend {
             settings,
             wishes,
@@ -110,7 +77,7 @@ impl<'a> Backend<'a> {
     /// A session with the database and the settings of the one before.
     fn reopen(&mut self) -> Result<()> {
         self.close();
-        let mut scatter = connect(self.settings)?;
+        let mut scatter = Scatter::connect(self.settings.cluster.clone(), self.settings.options)?;
         set_names(self.wishes.collation, |statement| scatter.run(statement).map(drop))?;
         if let Some(database) = &self.wishes.database {
             scatter.run(&format!("USE {}", quoted(database)))?;
@@ -166,8 +133,9 @@ impl<'a> Backend<'a> {
         if self.scatter.is_none() {
             self.reopen()?;
         }
-        let _running = connection.begin(Killer::of(self.settings, self.look.id))?;
-        self.scatter.as_mut().context("a session is open")?.run(text)
+        let scatter = self.scatter.as_mut().context("a session is open")?;
+        let _running = connection.begin(scatter.killer())?;
+        scatter.run(text)
     }
 
     /// Keeps in mind what a statement did to its session.
@@ -285,7 +253,7 @@ fn set_names(number: u16, mut run: impl FnMut(&str) -> Result<()>) -> Result<()>
 fn look(scatter: &mut Scatter) -> Result<Look> {
     let answer = scatter.run(
         "SELECT FIND_IN_SET('NO_BACKSLASH_ESCAPES', @@SESSION.sql_mode) > 0, \
-         FIND_IN_SET('ANSI_QUOTES', @@SESSION.sql_mode) > 0, @@SESSION.autocommit, CONNECTION_ID(), \
+         FIND_IN_SET('ANSI_QUOTES', @@SESSION.sql_mode) > 0, @@SESSION.autocommit, \
          @@SESSION.character_set_client",
     )?;
     let values: Vec<String> = answer
@@ -294,7 +262,7 @@ fn look(scatter: &mut Scatter) -> Result<Look> {
         .flatten()
         .map(|value| String::from_utf8(value.unwrap_or_default()))
         .collect::<Result<_, _>>()?;
-    let [plain, ansi, autocommit, id, character_set] = values.as_slice() else {
+    let [plain, ansi, autocommit, character_set] = values.as_slice() else {
         anyhow::bail!("the server does not tell the settings of its session");
     };
     let is_set = |value: &String| match value.as_str() {
@@ -306,6 +274,5 @@ fn look(scatter: &mut Scatter) -> Result<Look> {
         quoting: Quoting { has_escapes: !is_set(plain)?, has_ansi_quotes: is_set(ansi)? },
         has_autocommit: is_set(autocommit)?,
         character_set: character_set.clone(),
-        id: id.parse().context("a server's number of a connection")?,
     })
 }

@@ -3,6 +3,8 @@
 use std::fmt::{self, Display, Formatter};
 use std::io;
 
+use spindle_base::Mistake;
+
 /// Connections that the server ended: it shuts down, somebody killed it, it was idle for too long.
 const ENDED_BY_THE_SERVER: [u16; 3] = [1053, 1927, 4031];
 
@@ -18,10 +20,14 @@ impl Fault {
         Fault { code, state: *state, message: message.into() }
     }
 
-    /// A server's own error unchanged; a lost connection as MySQL tells of those to a foreign data source (1430).
+    /// A server's own error unchanged; what several servers cannot answer as not supported (1235); a lost connection as MySQL
+    /// tells of those to a foreign data source (1430).
     pub(super) fn of(error: &anyhow::Error) -> Fault {
         if let Some(fault) = error.downcast_ref::<Fault>() {
             return fault.clone();
+        }
+        if let Some(mistake) = error.downcast_ref::<Mistake>() {
+            return Fault::new(1235, b"42000", mistake.to_string());
         }
         let causes: Vec<&mysql::Error> = error.chain().filter_map(|cause| cause.downcast_ref()).collect();
         for cause in &causes {
@@ -108,6 +114,7 @@ mod tests {
     fn an_error_of_a_server_is_told_unchanged() {
         assert_eq!(Fault::of(&of_server(1146)), Fault::new(1146, b"42S02", "no table"));
         assert_eq!(Fault::of(&anyhow::anyhow!("why")), Fault::new(1105, b"HY000", "why"));
+        assert_eq!(Fault::of(&Mistake::new("why").into()), Fault::new(1235, b"42000", "why"));
     }
 
     #[test]

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::backend::Killer;
 use super::fault::Fault;
+use crate::execute::Killer;
 
 /// Longest wait of a statement for an order to end the one before it, which must not end this one.
 const ORDER_PATIENCE: Duration = Duration::from_secs(5);

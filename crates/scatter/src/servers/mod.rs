@@ -1,11 +1,15 @@
 //! Connections to the servers that answer fragments, and what they say of their tables and plans.
 
-pub mod catalog;
 pub mod explain;
 pub mod session;
+pub(crate) mod tables;
+
+use std::time::Duration;
 
 use anyhow::{Context, Result};
-use mysql::{Conn, Opts};
+use mysql::{Conn, Opts, OptsBuilder};
+
+pub use session::Session;
 
 /// A server with the database that a query reads.
 #[derive(Debug, Clone)]
@@ -17,7 +21,17 @@ pub struct Server {
 
 impl Server {
     pub fn connect(&self) -> Result<Conn> {
-        Conn::new(self.options.clone()).with_context(|| format!("connecting to {}", self.name))
+        self.connect_for(None)
+    }
+
+    /// A connection on which no answer is awaited for longer than this.
+    pub fn connect_for(&self, longest: Option<Duration>) -> Result<Conn> {
+        let options = OptsBuilder::from_opts(self.options.clone());
+        let options = match longest {
+            Some(_) => options.read_timeout(longest),
+            None => options,
+        };
+        Conn::new(options).with_context(|| format!("connecting to {}", self.name))
     }
 }
 
@@ -29,4 +43,12 @@ pub(crate) fn texts(row: mysql::Row) -> Vec<Option<String>> {
         other => Some(other.as_sql(true).trim_matches('\'').to_owned()),
     };
     row.unwrap().into_iter().map(text).collect()
+}
+
+/// The server's own words of an error, where it has some.
+pub fn words(error: &mysql::Error) -> String {
+    match error {
+        mysql::Error::MySqlError(error) => error.message.clone(),
+        other => other.to_string(),
+    }
 }

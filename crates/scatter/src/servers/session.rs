@@ -10,7 +10,7 @@ use crate::plan::Refusal;
 use crate::sql::print::quoted;
 
 /// Settings of a session that change values.
-const SETTINGS: [&str; 10] = [
+const SETTINGS: [&str; 9] = [
     "sql_mode",
     "time_zone",
     "group_concat_max_len",
@@ -20,7 +20,6 @@ const SETTINGS: [&str; 10] = [
     "default_week_format",
     "lc_time_names",
     "sql_big_selects",
-    "autocommit",
 ];
 
 /// Modes in which the same text is another query.
@@ -36,6 +35,9 @@ const OTHER_GRAMMARS: [&str; 6] = [
 #[derive(Debug, Clone, PartialEq)]
 pub struct Session {
     values: Vec<(&'static str, String)>,
+    version: String,
+    is_autocommit: bool,
+    /// The database in use.
     pub database: Option<String>,
     /// What NOW is for all fragments, in seconds.
     timestamp_s: f64,
@@ -46,13 +48,28 @@ impl Session {
     pub fn of(connection: &mut Conn) -> Result<Session> {
         let names = SETTINGS.map(|name| format!("@@SESSION.{name}")).join(", ");
         let row: Option<mysql::Row> = connection
-            .query_first(format!("SELECT {names}, DATABASE()"))
+            .query_first(format!("SELECT {names}, @@version, @@SESSION.autocommit, DATABASE()"))
             .context("asking for the session's settings")?;
         let mut values = row.map(super::texts).unwrap_or_default();
-        let database = values.pop().flatten();
+        let mut last = || values.pop().flatten();
+        let (database, autocommit, version) = (last(), last(), last());
         let values = SETTINGS.into_iter().zip(values.into_iter().map(Option::unwrap_or_default)).collect();
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Ok(Session { values, database, timestamp_s: now.as_secs_f64() })
+        Ok(Session {
+            values,
+            version: version.unwrap_or_default(),
+            is_autocommit: autocommit.as_deref() == Some("1"),
+            database,
+            timestamp_s: now.as_secs_f64(),
+        })
+    }
+
+    /// A setting whose value differs, with both.
+    pub(crate) fn difference<'a>(&'a self, other: &'a Session) -> Option<(&'static str, &'a str, &'a str)> {
+        let version = ("version", self.version.as_str(), other.version.as_str());
+        let settings = self.values.iter().zip(&other.values);
+        let settings = settings.map(|((name, one), (_, other))| (*name, one.as_str(), other.as_str()));
+        [version].into_iter().chain(settings).find(|(_, one, other)| one != other)
     }
 
     fn value(&self, name: &str) -> &str {
@@ -62,7 +79,7 @@ impl Session {
     /// # Errors
     /// In its mode, texts mean something else than the planner reads.
     pub fn check(&self) -> Result<(), Refusal> {
-        if self.value("autocommit") != "1" {
+        if !self.is_autocommit {
             return Err(Refusal("its connection is in a transaction".to_owned()));
         }
         let characters = self.value("character_set_client");

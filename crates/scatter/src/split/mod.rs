@@ -4,6 +4,8 @@
 mod ranges;
 mod star;
 
+use std::time::Duration;
+
 use anyhow::Result;
 use mysql::Conn;
 
@@ -14,13 +16,17 @@ use crate::servers::explain::{Step, explain};
 pub struct Options {
     /// Fragments that a server answers at a time.
     pub connections: usize,
+    /// All fragments read what was committed at one moment, which no server writes past meanwhile.
+    pub is_snapshot: bool,
+    /// Longest time for all fragments.
+    pub timeout: Option<Duration>,
     /// A query that reads fewer rows is not split: it is over before a second connection has begun.
     pub rows_least: f64,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { connections: 4, rows_least: 20_000.0 }
+        Options { connections: 4, is_snapshot: false, timeout: None, rows_least: 20_000.0 }
     }
 }
 
@@ -29,6 +35,13 @@ pub struct Split {
     pub parts: Vec<Part>,
     /// For people: "ranges of date_id".
     pub words: String,
+}
+
+impl Split {
+    /// One fragment that reads all.
+    pub fn whole() -> Split {
+        Split { parts: vec![Part::Everything], words: "itself".to_owned() }
+    }
 }
 
 /// Parts for each connection: a slow part then keeps few of them waiting.

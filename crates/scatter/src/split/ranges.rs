@@ -85,7 +85,7 @@ fn of_column(
             let Some((Some(least), Some(days))) = row else { return Ok(None) };
             dates(&least, &cuts(days.into(), count), connection)?
         }
-        Kind::Other => return Ok(None),
+        _ => return Ok(None),
     };
     Ok(between(&name, &bounds, kind == Kind::Integer)
         .map(|parts| Split { parts, words: format!("ranges of {column}") }))

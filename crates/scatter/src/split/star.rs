@@ -33,7 +33,7 @@ pub(super) fn split(
             continue;
         }
         let kind = fact.column(column).map(|column| column.kind).unwrap_or_default();
-        if kind == Kind::Other {
+        if !kind.has_ranges() {
             continue;
         }
         let runs = runs(block, *other, key, &conditions, connection)?;

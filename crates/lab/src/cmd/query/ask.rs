@@ -3,20 +3,24 @@
 use std::fs;
 use std::io::{self, IsTerminal as _, Read as _};
 use std::path::PathBuf;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use spindle_base::Mistake;
 use spindle_base::text::plural;
-use spindle_scatter::execute::{Route, Scatter};
+use spindle_base::units;
+use spindle_scatter::execute::{Assigned, Route, Scatter};
 use spindle_scatter::plan::Refusal;
+use spindle_scatter::shards::Cluster;
+use spindle_scatter::spark;
 use spindle_scatter::split::Options;
 use spindle_scatter::sql::statements::statements;
 
 use super::print;
 use super::servers::ServersArguments;
 use crate::cmd::output;
+use crate::host::interrupt::Interrupt;
 
 #[derive(Debug, Args)]
 pub(super) struct AskArguments {
@@ -30,11 +34,27 @@ pub(super) struct AskArguments {
     /// Fragments that a server answers at a time.
     #[arg(long, value_name = "NUMBER", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=64))]
     connections: u16,
+    /// Let all fragments of a query read what was committed at one moment. It needs the right to lock all tables
+    /// for that moment (RELOAD).
+    #[arg(long)]
+    snapshot: bool,
+    /// Longest time of a query's fragments.
+    #[arg(long, value_name = "DURATION", value_parser = units::parse_duration)]
+    timeout: Option<Duration>,
     /// Show how each statement would be answered, and run none.
     #[arg(long)]
     explain: bool,
+    /// Print each statement's plan for another engine that merges the fragments, and run none.
+    #[arg(long, value_name = "ENGINE", conflicts_with = "explain")]
+    emit: Option<Engine>,
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Engine {
+    /// Spark SQL with the servers behind JDBC, for `spark-sql -f`.
+    Spark,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -55,13 +75,20 @@ pub(super) fn run(arguments: &AskArguments) -> Result<()> {
     if statements.is_empty() {
         return Err(Mistake::new("there is no statement: name one, or a --file".to_owned()).into());
     }
-    let limits = Options { connections: arguments.connections.into(), ..Options::default() };
-    // MERGE: `Scatter::connect` takes the whole cluster.
-    let mut scatter = Scatter::connect(arguments.servers.cluster()?.servers.remove(0), limits)?;
+    let limits = Options {
+        connections: arguments.connections.into(),
+        is_snapshot: arguments.snapshot,
+        timeout: arguments.timeout,
+        ..Options::default()
+    };
+    let interrupt = Interrupt::listen()?;
+    let cluster = arguments.servers.cluster()?;
+    let mut scatter = Scatter::connect(cluster.clone(), limits)?;
     for statement in statements {
-        match arguments.explain {
-            true => output::print(&explained(&scatter.route(statement)?))?,
-            false => answer(&mut scatter, statement, arguments.format)?,
+        match (arguments.explain, arguments.emit) {
+            (true, _) => output::print(&explained(&cluster, &scatter.route(statement)?))?,
+            (false, Some(Engine::Spark)) => output::print(&in_spark(&cluster, &scatter.route(statement)?)?)?,
+            (false, None) => answer(&mut scatter, &interrupt, statement, arguments.format)?,
         }
     }
     Ok(())
@@ -83,25 +110,40 @@ fn text(arguments: &AskArguments) -> Result<String> {
     Ok(text)
 }
 
-fn explained(route: &Route) -> String {
-    let (plan, splits) = match route {
-        Route::Passthrough(Refusal(why)) => return format!("on one connection, because {why}\n"),
-        Route::Split(plan, splits) => (plan, splits),
+fn explained(cluster: &Cluster, route: &Route) -> String {
+    let name = |server: usize| &cluster.servers[server].name;
+    let (plan, all) = match route {
+        Route::Passthrough(server, Refusal(why)) => {
+            return format!("on one connection to {}, because {why}\n", name(*server));
+        }
+        Route::Split(plan, all) => (plan, all),
     };
     let mut text = String::new();
-    for (block, split) in plan.blocks.iter().zip(splits) {
-        text +=
-            &format!("{} into {}, by {}:\n", plural(split.parts.len(), "fragment"), block.table, split.words);
+    for Assigned { block, server, split } in all {
+        let block = &plan.blocks[*block];
+        let count = plural(split.parts.len(), "fragment");
+        text += &format!("{count} on {} into {}, by {}:\n", name(*server), block.table, split.words);
         text.extend(split.parts.iter().map(|part| format!("  {}\n", block.fragment(part))));
     }
     let before = plan.blocks.iter().flat_map(|block| block.before_merge());
     text.extend(before.map(|statement| format!("then\n  {statement}\n")));
-    text + &format!("merged by\n  {}\n", plan.merge)
+    text + &format!("merged on {} by\n  {}\n", name(0), plan.merge)
 }
 
-fn answer(scatter: &mut Scatter, statement: &str, format: Format) -> Result<()> {
+fn in_spark(cluster: &Cluster, route: &Route) -> Result<String> {
+    let script = match route {
+        Route::Split(plan, all) => spark::script(plan, all, &cluster.servers),
+        Route::Passthrough(_, refusal) => Err(refusal.clone()),
+    };
+    script.map_err(|Refusal(why)| Mistake::new(format!("there is no script, because {why}")).into())
+}
+
+fn answer(scatter: &mut Scatter, interrupt: &Interrupt, statement: &str, format: Format) -> Result<()> {
     let began = Instant::now();
-    let answered = scatter.run(statement)?;
+    let killer = scatter.killer();
+    let answered = interrupt.end_on_signal(|| killer.kill_for_good(), || scatter.run(statement));
+    interrupt.check()?;
+    let answered = answered?;
     let took_s = began.elapsed().as_secs_f64();
     output::print(&print::answer(&answered, format)?)?;
     let how = match &answered.fragments {

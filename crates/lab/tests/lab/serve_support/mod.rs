@@ -9,6 +9,7 @@ use std::thread::JoinHandle;
 use mysql::prelude::Queryable;
 use mysql::{Conn, OptsBuilder};
 use spindle_load::Endpoint;
+use spindle_scatter::mapping::Mapping;
 use spindle_scatter::proxy::{Proxy, Settings, Users};
 use spindle_scatter::servers::Server;
 use spindle_scatter::shards::Cluster;
@@ -38,8 +39,13 @@ const SCHEMA: &[&str] = &[
     "ANALYZE TABLE fact",
 ];
 
+/// Which half of `fact` a shard does not have.
+const OTHER_HALF: [&str; 2] =
+    ["DELETE FROM fact WHERE day_id MOD 2 = 1", "DELETE FROM fact WHERE day_id MOD 2 = 0"];
+
 pub(crate) struct Bench {
-    pub(crate) own: OwnServer,
+    /// One, or one for each shard.
+    pub(crate) servers: Vec<OwnServer>,
     pub(crate) address: SocketAddr,
     stop: Arc<AtomicBool>,
     proxy: Option<JoinHandle<anyhow::Result<()>>>,
@@ -51,16 +57,40 @@ pub(crate) fn bench() -> Option<Bench> {
 
 /// With other settings of the proxy.
 pub(crate) fn bench_with(change: impl FnOnce(&mut Settings)) -> Option<Bench> {
+    start(vec![own_server()?], None, change)
+}
+
+/// `fact` is sharded by its day over two servers, and `kinds` is on each.
+pub(crate) fn bench_of_shards() -> Option<Bench> {
+    let servers = vec![own_server()?, own_server()?];
+    for (own, half) in servers.iter().zip(OTHER_HALF) {
+        Conn::new(direct_options(own).db_name(Some("shop"))).unwrap().query_drop(half).unwrap();
+    }
+    let mapping = Mapping { column: "day_id".to_owned(), ..Mapping::default() };
+    start(servers, Some(mapping), |_| {})
+}
+
+fn own_server() -> Option<OwnServer> {
     let settings =
         &[("innodb_buffer_pool_size", "64M"), ("max_allowed_packet", "64M"), ("max_connections", "400")];
     let own = OwnServer::empty(installed("mariadb")?, settings);
     let mut first = Conn::new(direct_options(&own)).unwrap();
     SCHEMA.iter().for_each(|statement| first.query_drop(statement).unwrap());
-    let server =
-        Server { name: "the server".to_owned(), options: direct_options(&own).db_name(Some("shop")).into() };
+    Some(own)
+}
+
+fn start(
+    servers: Vec<OwnServer>,
+    mapping: Option<Mapping>,
+    change: impl FnOnce(&mut Settings),
+) -> Option<Bench> {
+    let of_cluster = |(index, own)| Server {
+        name: format!("server {index}"),
+        options: direct_options(own).db_name(Some("shop")).into(),
+    };
     let mut settings = Settings {
-        cluster: Cluster::of(server),
-        options: Options { connections: 2, rows_least: 1.0 },
+        cluster: Cluster { servers: servers.iter().enumerate().map(of_cluster).collect(), mapping },
+        options: Options { connections: 2, rows_least: 1.0, ..Options::default() },
         users: Users::default(),
         tls: None,
         is_writable: false,
@@ -72,7 +102,7 @@ pub(crate) fn bench_with(change: impl FnOnce(&mut Settings)) -> Option<Bench> {
     let stop = Arc::new(AtomicBool::new(false));
     let is_over = Arc::clone(&stop);
     let proxy = std::thread::spawn(move || proxy.run(|| is_over.load(Ordering::Relaxed)));
-    Some(Bench { own, address, stop, proxy: Some(proxy) })
+    Some(Bench { servers, address, stop, proxy: Some(proxy) })
 }
 
 fn direct_options(own: &OwnServer) -> OptsBuilder {
@@ -81,9 +111,14 @@ fn direct_options(own: &OwnServer) -> OptsBuilder {
 }
 
 impl Bench {
-    /// Past the proxy.
+    /// Past the proxy, to its only server or its first one.
     pub(crate) fn direct(&self) -> Conn {
-        Conn::new(direct_options(&self.own).db_name(Some("shop"))).unwrap()
+        self.directs().remove(0)
+    }
+
+    pub(crate) fn directs(&self) -> Vec<Conn> {
+        let direct = |own| Conn::new(direct_options(own).db_name(Some("shop"))).unwrap();
+        self.servers.iter().map(direct).collect()
     }
 
     /// A client that does not look for the server's own socket.
@@ -99,23 +134,23 @@ impl Bench {
         Conn::new(self.options()).unwrap()
     }
 
-    /// Statements at the server whose text has this.
+    /// Statements at the servers whose text has this.
     pub(crate) fn running(&self, text: &str) -> usize {
-        let processes: Vec<Option<String>> = self
-            .direct()
-            .query("SELECT info FROM information_schema.processlist WHERE id <> CONNECTION_ID()")
-            .unwrap();
-        processes.into_iter().flatten().filter(|info| info.contains(text)).count()
+        let query = "SELECT info FROM information_schema.processlist WHERE id <> CONNECTION_ID()";
+        let of = |mut direct: Conn| direct.query::<Option<String>, _>(query).unwrap();
+        self.directs().into_iter().flat_map(of).flatten().filter(|info| info.contains(text)).count()
     }
 
-    /// Waits until the server has no client but the one that asks, and the one that watches it.
+    /// Waits until the servers have no client but the one that asks, and the one that watches them.
     pub(crate) fn wait_until_alone(&self) {
-        let mut direct = self.direct();
-        wait_until("the proxy's connections to leave", || {
-            let query = "SELECT COUNT(*) FROM information_schema.processlist WHERE id <> CONNECTION_ID() \
-                         AND db = 'shop'";
-            direct.query_first::<usize, _>(query).unwrap() == Some(0)
-        });
+        let query =
+            "SELECT COUNT(*) FROM information_schema.processlist WHERE id <> CONNECTION_ID() AND db = 'shop'";
+        for own in &self.servers {
+            let mut direct = Conn::new(direct_options(own).db_name(Some("shop"))).unwrap();
+            wait_until("the proxy's connections to leave", || {
+                direct.query_first::<usize, _>(query).unwrap() == Some(0)
+            });
+        }
     }
 
     /// Ends the proxy, as a signal does.
