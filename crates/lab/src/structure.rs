@@ -12,16 +12,22 @@ const CRATES: [(&str, &[&str]); 9] = [
     ("stats", &[]),
     ("base", &["model"]),
     ("mount", &["base", "model"]),
-    ("load", &["base"]),
+    ("load", &["base", "scatter"]),
     ("twin", &["model"]),
-    ("scatter", &[]),
+    ("scatter", &["base"]),
     ("lab", &["base", "load", "model", "mount", "scatter", "stats", "twin"]),
 ];
 
 /// Crates that are divided into rooms: each room uses those before it in its line and none after it.
 const ROOMS: [(&str, &[&str]); 3] = [
     ("load", &["protocol", "sql", "foreign", "workload", "runner", "workloads", "catalog", "process"]),
-    ("scatter", &["sql", "facts", "plan", "servers", "split", "execute"]),
+    (
+        "scatter",
+        &[
+            "sql", "facts", "mapping", "plan", "servers", "shards", "split", "execute", "spark", "load",
+            "proxy",
+        ],
+    ),
     (
         "lab",
         &[
