@@ -295,6 +295,30 @@ fn an_unknown_command_has_an_error_and_the_next_one_an_answer() {
 }
 
 #[test]
+fn rows_are_fetched_from_a_cursor() {
+    let Some(bench) = in_check_all(bench) else { return };
+    let mut client = RawClient::connect(bench.address);
+    client.send(0, b"\x16SELECT id FROM kinds ORDER BY id");
+    let prepared = client.read();
+    let id = &prepared[1..5];
+    // A column, and the end of columns.
+    assert_eq!((prepared[5], client.read().len() > 20, client.read()[0]), (1, true, 0xFE));
+    client.send(0, &[&[0x17], id, &[1, 1, 0, 0, 0]].concat());
+    let [count, _, end] = [(); 3].map(|()| client.read());
+    assert_eq!((count, end), (vec![1], vec![0xFE, 0, 0, 0x42, 0]));
+    for expect in [&[1, 2][..], &[3]] {
+        client.send(0, &[&[0x1C], id, &[2, 0, 0, 0]].concat());
+        for number in expect {
+            assert_eq!(client.read(), [0, 0, *number, 0, 0, 0]);
+        }
+        let last = if expect.len() == 1 { 0xC2 } else { 0x42 };
+        assert_eq!(client.read(), [0xFE, 0, 0, last, 0]);
+    }
+    client.send(0, &[&[0x1C], id, &[2, 0, 0, 0]].concat());
+    assert_eq!(client.read()[..3], [0xFF, 0x8D, 0x05]);
+}
+
+#[test]
 fn a_client_that_leaves_leaves_no_query() {
     let Some(bench) = in_check_all(bench) else { return };
     let mut client = RawClient::connect(bench.address);

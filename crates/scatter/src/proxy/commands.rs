@@ -127,6 +127,8 @@ impl Client<'_> {
         const SET_OPTION: u8 = Command::COM_SET_OPTION as u8;
         const FETCH: u8 = Command::COM_STMT_FETCH as u8;
         const RESET_CONNECTION: u8 = Command::COM_RESET_CONNECTION as u8;
+        // A cursor is told of in the answers that are about it.
+        self.tell_status();
         match command {
             QUIT => return Ok(Next::End),
             INIT_DB => match text(payload) {
@@ -147,10 +149,7 @@ impl Client<'_> {
                 self.answer_done(reset)?;
             }
             SET_OPTION => self.set_option(payload)?,
-            FETCH => {
-                let fetched = self.prepared.fetch(payload);
-                self.answer_done(fetched)?;
-            }
+            FETCH => self.fetch(payload)?,
             RESET_CONNECTION => self.reset()?,
             _ => self.wire.fault(&Fault::unknown_command())?,
         }
@@ -176,10 +175,7 @@ impl Client<'_> {
 
     /// Answers a statement.
     fn query(&mut self, statement: &[u8], form: Form) -> io::Result<()> {
-        self.shared.connections.statements.fetch_add(1, Ordering::Relaxed);
-        let answered = self.answer(statement);
-        self.tell_status();
-        match answered {
+        match self.answer(statement) {
             Ok(None) => self.wire.ok(Done::default()),
             Ok(Some(answer)) if answer.columns.is_empty() => self.wire.ok(done(&answer)),
             Ok(Some(answer)) => self.wire.rows(&answer.columns, &answer.rows, form),
@@ -189,6 +185,13 @@ impl Client<'_> {
 
     /// `None` for a statement that no server needs to see.
     fn answer(&mut self, statement: &[u8]) -> Result<Option<Answer>, Fault> {
+        self.shared.connections.statements.fetch_add(1, Ordering::Relaxed);
+        let answered = self.try_to_answer(statement);
+        self.tell_status();
+        answered
+    }
+
+    fn try_to_answer(&mut self, statement: &[u8]) -> Result<Option<Answer>, Fault> {
         let statement = Statement::read(text(statement)?, self.backend.look.quoting)?;
         self.check(&statement)?;
         match statement.kind {
@@ -251,8 +254,28 @@ impl Client<'_> {
     fn execute(&mut self, payload: &[u8]) -> io::Result<()> {
         let look = &self.backend.look;
         let reading = Reading { has_escapes: look.quoting.has_escapes, character_set: &look.character_set };
-        match self.prepared.filled(payload, reading) {
-            Ok(text) => self.query(text.as_bytes(), Form::Binary),
+        let filled = match self.prepared.filled(payload, reading) {
+            Ok(filled) => filled,
+            Err(fault) => return self.wire.fault(&fault),
+        };
+        if !filled.wants_cursor {
+            return self.query(filled.text.as_bytes(), Form::Binary);
+        }
+        match self.answer(filled.text.as_bytes()) {
+            Ok(None) => self.wire.ok(Done::default()),
+            Ok(Some(answer)) if answer.columns.is_empty() => self.wire.ok(done(&answer)),
+            Ok(Some(answer)) => {
+                self.wire.cursor(&answer.columns)?;
+                self.prepared.open(filled.id, answer);
+                Ok(())
+            }
+            Err(fault) => self.wire.fault(&fault),
+        }
+    }
+
+    fn fetch(&mut self, payload: &[u8]) -> io::Result<()> {
+        match self.prepared.fetch(payload) {
+            Ok(fetched) => self.wire.fetched(&fetched),
             Err(fault) => self.wire.fault(&fault),
         }
     }

@@ -1,13 +1,16 @@
-//! Statements that a client prepared: their texts and what it sent for their parameters. A statement is executed as its text with
-//! its values.
+//! Statements that a client prepared: their texts, what it sent for their parameters, and rows that it has not fetched yet. A
+//! statement is executed as its text with its values.
 
 use std::collections::BTreeMap;
 
+use bytes::Buf;
+use mysql::Column;
 use mysql_common::io::ParseBuf;
 
 use super::fault::Fault;
 use super::parameters::{self, LongData, Reading, Type};
 use super::statement::Place;
+use crate::execute::Answer;
 
 /// Most statements of one client, as in MySQL.
 const STATEMENTS_MOST: usize = 16_382;
@@ -28,6 +31,31 @@ struct Entry {
     long_data: LongData,
     /// A piece that has no place, which is told when the statement is executed: a piece has no answer.
     fault: Option<Fault>,
+    cursor: Option<Cursor>,
+}
+
+/// The rows of a result that its client fetches some at a time.
+#[derive(Debug)]
+struct Cursor {
+    columns: Vec<Column>,
+    rows: std::vec::IntoIter<Vec<Option<Vec<u8>>>>,
+}
+
+/// Some rows of a result.
+#[derive(Debug)]
+pub(super) struct Fetched {
+    pub(super) columns: Vec<Column>,
+    pub(super) rows: Vec<Vec<Option<Vec<u8>>>>,
+    pub(super) are_last: bool,
+}
+
+/// A statement with its values.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Filled {
+    pub(super) id: u32,
+    pub(super) text: String,
+    /// The client wants to fetch the rows.
+    pub(super) wants_cursor: bool,
 }
 
 impl Prepared {
@@ -38,7 +66,8 @@ impl Prepared {
             return Err(Fault::new(1461, b"42000", "Can't create more prepared statements"));
         }
         self.last = self.last.wrapping_add(1).max(1);
-        let entry = Entry { text, places, types: Vec::new(), long_data: LongData::new(), fault: None };
+        let entry =
+            Entry { text, places, types: Vec::new(), long_data: LongData::new(), fault: None, cursor: None };
         self.statements.insert(self.last, entry);
         Ok(self.last)
     }
@@ -57,18 +86,28 @@ impl Prepared {
         })
     }
 
-    /// The text of COM_STMT_EXECUTE with its values. What the client sent in pieces is used up.
-    pub(super) fn filled(&mut self, payload: &[u8], reading: Reading<'_>) -> Result<String, Fault> {
+    /// The statement of COM_STMT_EXECUTE. What the client sent in pieces is used up, and a cursor is closed.
+    pub(super) fn filled(&mut self, payload: &[u8], reading: Reading<'_>) -> Result<Filled, Fault> {
         let (id, rest) = parameters::statement_id(payload)?;
         let entry = self.find(id, "mysqld_stmt_execute")?;
+        entry.cursor = None;
         let long_data = std::mem::take(&mut entry.long_data);
         if let Some(fault) = entry.fault.take() {
             return Err(fault);
         }
-        // The kind of cursor and a count: all rows are sent at once.
-        let rest = rest.get(5..).ok_or_else(Fault::malformed)?;
+        // The kind of cursor, and a count.
+        let (head, rest) = rest.split_at_checked(5).ok_or_else(Fault::malformed)?;
+        let wants_cursor = head[0] != 0;
         let values = parameters::read(rest, entry.places.len(), &mut entry.types, &long_data)?;
-        parameters::fill(&entry.text, &entry.places, &values, reading)
+        let text = parameters::fill(&entry.text, &entry.places, &values, reading)?;
+        Ok(Filled { id, text, wants_cursor })
+    }
+
+    /// Keeps the rows of a statement for its client.
+    pub(super) fn open(&mut self, id: u32, answer: Answer) {
+        if let Some(entry) = self.statements.get_mut(&id) {
+            entry.cursor = Some(Cursor { columns: answer.columns, rows: answer.rows.into_iter() });
+        }
     }
 
     /// COM_STMT_SEND_LONG_DATA.
@@ -92,12 +131,13 @@ impl Prepared {
         }
     }
 
-    /// COM_STMT_RESET: forgets the pieces.
+    /// COM_STMT_RESET: forgets the pieces and the rows.
     pub(super) fn reset(&mut self, payload: &[u8]) -> Result<(), Fault> {
         let (id, _) = parameters::statement_id(payload)?;
         let entry = self.find(id, "mysqld_stmt_reset")?;
         entry.long_data.clear();
         entry.fault = None;
+        entry.cursor = None;
         Ok(())
     }
 
@@ -108,12 +148,24 @@ impl Prepared {
         }
     }
 
+    /// The next rows of COM_STMT_FETCH. The last ones close the cursor.
+    ///
     /// # Errors
-    /// There is no such statement, or no cursor: none is ever opened.
-    pub(super) fn fetch(&mut self, payload: &[u8]) -> Result<(), Fault> {
-        let (id, _) = parameters::statement_id(payload)?;
-        self.find(id, "mysqld_stmt_fetch")?;
-        Err(Fault::new(1421, b"HY000", format!("The statement ({id}) has no open cursor.")))
+    /// There is no such statement, or it has no cursor.
+    pub(super) fn fetch(&mut self, payload: &[u8]) -> Result<Fetched, Fault> {
+        let (id, mut rest) = parameters::statement_id(payload)?;
+        let count = rest.try_get_u32_le().map_err(|_| Fault::malformed())?;
+        let entry = self.find(id, "mysqld_stmt_fetch")?;
+        let Some(cursor) = &mut entry.cursor else {
+            return Err(Fault::new(1421, b"HY000", format!("The statement ({id}) has no open cursor.")));
+        };
+        let rows = cursor.rows.by_ref().take(count as usize).collect();
+        let are_last = cursor.rows.as_slice().is_empty();
+        let columns = cursor.columns.clone();
+        if are_last {
+            entry.cursor = None;
+        }
+        Ok(Fetched { columns, rows, are_last })
     }
 }
 
@@ -134,6 +186,11 @@ mod tests {
         (prepared, id.to_le_bytes())
     }
 
+    #[track_caller]
+    fn check(prepared: &mut Prepared, payload: &[u8], expect: &str) {
+        assert_eq!(prepared.filled(payload, READING).unwrap().text, expect);
+    }
+
     /// With the types of a text.
     fn execute(id: [u8; 4]) -> Vec<u8> {
         [&id[..], &[0, 1, 0, 0, 0, 0, 1, 253, 0, 1, b'x']].concat()
@@ -145,11 +202,11 @@ mod tests {
         for piece in ["ab", "c"] {
             prepared.take_piece(&[&id[..], &[0, 0], piece.as_bytes()].concat());
         }
-        assert_eq!(prepared.filled(&execute(id), READING).unwrap(), "SELECT 'abc'");
-        assert_eq!(prepared.filled(&execute(id), READING).unwrap(), "SELECT 'x'");
+        check(&mut prepared, &execute(id), "SELECT 'abc'");
+        check(&mut prepared, &execute(id), "SELECT 'x'");
         prepared.take_piece(&[&id[..], &[9, 0], b"x"].concat());
         assert_eq!(code(prepared.filled(&execute(id), READING)), Some(1210));
-        assert_eq!(prepared.filled(&execute(id), READING).unwrap(), "SELECT 'x'");
+        check(&mut prepared, &execute(id), "SELECT 'x'");
     }
 
     #[test]
@@ -158,15 +215,27 @@ mod tests {
         let again = [&id[..], &[0, 1, 0, 0, 0, 0, 0, 1, b'y']].concat();
         assert!(prepared.filled(&again, READING).is_err());
         prepared.filled(&execute(id), READING).unwrap();
-        assert_eq!(prepared.filled(&again, READING).unwrap(), "SELECT 'y'");
+        check(&mut prepared, &again, "SELECT 'y'");
     }
 
     #[test]
     fn a_statement_that_is_closed_is_unknown() {
         let (mut prepared, id) = one();
-        assert_eq!(code(prepared.fetch(&id)), Some(1421));
         prepared.close(&id);
         assert_eq!(code(prepared.reset(&id)), Some(1243));
         assert_eq!(code(prepared.filled(&execute(id), READING)), Some(1243));
+    }
+
+    #[test]
+    fn rows_are_fetched_some_at_a_time() {
+        let (mut prepared, id) = one();
+        let fetch = [&id[..], &[2, 0, 0, 0]].concat();
+        assert_eq!(code(prepared.fetch(&fetch)), Some(1421));
+        let rows = vec![vec![Some(b"x".to_vec())]; 3];
+        let fragments = Ok(0);
+        prepared.open(u32::from_le_bytes(id), Answer { columns: Vec::new(), rows, fragments });
+        let mut fetched = || prepared.fetch(&fetch).map(|fetched| (fetched.rows.len(), fetched.are_last));
+        assert_eq!((fetched(), fetched()), (Ok((2, false)), Ok((1, true))));
+        assert_eq!(fetched().unwrap_err().code, 1421);
     }
 }

@@ -10,6 +10,7 @@ use mysql_common::io::BufMutExt;
 use super::binary;
 use super::fault::Fault;
 use super::packets::Packets;
+use super::prepared::Fetched;
 
 /// Marks a NULL in a text row.
 const NULL: u8 = 0xFB;
@@ -81,10 +82,13 @@ impl Wire {
         self.packets.put(&payload)
     }
 
+    fn put_definitions<'a>(&mut self, columns: impl IntoIterator<Item = &'a Column>) -> io::Result<()> {
+        columns.into_iter().try_for_each(|column| self.packets.put(&definition(column)))
+    }
+
+    /// Columns that rows follow.
     fn put_columns<'a>(&mut self, columns: impl IntoIterator<Item = &'a Column>) -> io::Result<()> {
-        for column in columns {
-            self.packets.put(&definition(column))?;
-        }
+        self.put_definitions(columns)?;
         match self.has_no_end_packets() {
             true => Ok(()),
             false => self.put_old_end(),
@@ -98,10 +102,38 @@ impl Wire {
         rows: &[Vec<Option<Vec<u8>>>],
         form: Form,
     ) -> io::Result<()> {
+        self.put_count(columns)?;
+        self.put_columns(columns)?;
+        self.rows_alone(columns, rows, form)
+    }
+
+    fn put_count(&mut self, columns: &[Column]) -> io::Result<()> {
         let mut count = Vec::new();
         count.put_lenenc_int(columns.len() as u64);
-        self.packets.put(&count)?;
-        self.put_columns(columns)?;
+        self.packets.put(&count)
+    }
+
+    /// A result whose rows the client will fetch.
+    pub(super) fn cursor(&mut self, columns: &[Column]) -> io::Result<()> {
+        self.put_count(columns)?;
+        self.put_definitions(columns)?;
+        self.status.insert(StatusFlags::SERVER_STATUS_CURSOR_EXISTS);
+        self.end()
+    }
+
+    /// Rows that the client fetched.
+    pub(super) fn fetched(&mut self, fetched: &Fetched) -> io::Result<()> {
+        self.status.insert(StatusFlags::SERVER_STATUS_CURSOR_EXISTS);
+        self.status.set(StatusFlags::SERVER_STATUS_LAST_ROW_SENT, fetched.are_last);
+        self.rows_alone(&fetched.columns, &fetched.rows, Form::Binary)
+    }
+
+    fn rows_alone(
+        &mut self,
+        columns: &[Column],
+        rows: &[Vec<Option<Vec<u8>>>],
+        form: Form,
+    ) -> io::Result<()> {
         for row in rows {
             let payload = match form {
                 Form::Text => Ok(text_row(row)),
