@@ -419,6 +419,7 @@ fn several_servers_are_one() {
     }
     check_code(client.query_drop("SELECT id, RAND() FROM fact"), 1235, "42000");
     check_code(client.query_drop("DELETE FROM fact"), 1290, "HY000");
+    check_code(client.query_drop("SET @a = (SELECT COUNT(*) FROM fact)"), 1235, "42000");
     // On each server, a killed query ends. This one would take hours.
     let names = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k"];
     let tables: String = names.map(|name| format!(", kinds {name}")).concat();
@@ -519,6 +520,8 @@ with client.cursor() as cursor:
     assert third == (None,) * 9, third
     cursor.execute("SELECT COUNT(*) FROM fact WHERE day_id IN (%s, %s)", (1, 2))
     assert cursor.fetchone() == (40,)
+    cursor.execute("SELECT id, %s FROM kinds WHERE bytes = %s", (b"\\\xff", b"\x00\xff'"))
+    assert cursor.fetchall() == ((1, b"\\\xff"),)
     try:
         cursor.execute("SELECT * FROM none_such")
     except pymysql.err.ProgrammingError as error:

@@ -11,18 +11,18 @@ use super::Shared;
 use super::backend::Backend;
 use super::fault::{Broken, Fault};
 use super::handshake::{self, Claim, Greeting, Nonce};
-use super::packets::Packets;
-use super::parameters::{Reading, statement_id};
-use super::prepared::Prepared;
-use super::results::{Done, Form, Wire};
+use super::prepared::{Prepared, Reading, statement_id};
 use super::sessions::Connection;
-use super::statement::{Kind, Statement};
+use super::statement::{Kind, Statement, as_text};
+use super::wire::{Done, Form, Packets, Wire, error_packet};
 use crate::execute::Answer;
 use crate::sql::print::quoted;
 
 /// Says why a statement that writes is not sent on.
 const READS_ONLY: &str =
     "The query splitter is running without --writable, so it sends no statement on that is not known to read";
+const SET_BY_QUERY: &str =
+    "SET with a query asks one server only, and the query splitter has several that have parts of the answer";
 const ONE_SERVER: &str =
     "A statement that writes is sent to one server only, and the query splitter has several";
 
@@ -70,7 +70,7 @@ pub(super) fn serve(
     };
     if let Err(Broken::Told(fault)) = served {
         // It may be gone.
-        let _ = packets.put(&super::results::error_packet(&fault)).and_then(|()| packets.send());
+        let _ = packets.put(&error_packet(&fault)).and_then(|()| packets.send());
     }
 }
 
@@ -131,10 +131,10 @@ impl Client<'_> {
         self.tell_status();
         match command {
             QUIT => return Ok(Next::End),
-            INIT_DB => match text(payload) {
-                Ok(name) => self.query(format!("USE {}", quoted(name)).as_bytes(), Form::Text)?,
-                Err(fault) => self.wire.fault(&fault)?,
-            },
+            INIT_DB => {
+                let name = String::from_utf8_lossy(payload);
+                self.query(format!("USE {}", quoted(&name)).as_bytes(), Form::Text)?;
+            }
             QUERY => self.query(payload, Form::Text)?,
             STATISTICS => self.wire.line(&self.shared.statistics())?,
             KILL => self.kill_by_packet(payload)?,
@@ -192,7 +192,9 @@ impl Client<'_> {
     }
 
     fn try_to_answer(&mut self, statement: &[u8]) -> Result<Option<Answer>, Fault> {
-        let statement = Statement::read(text(statement)?, self.backend.look.quoting)?;
+        let look = &self.backend.look;
+        let text = as_text(statement, look.quoting, &look.character_set)?;
+        let statement = Statement::read(&text, look.quoting)?;
         self.check(&statement)?;
         match statement.kind {
             Kind::Kill { id, is_query } => {
@@ -211,11 +213,11 @@ impl Client<'_> {
     }
 
     fn check(&self, statement: &Statement<'_>) -> Result<(), Fault> {
-        if !matches!(statement.kind, Kind::Write(_)) {
-            return Ok(());
-        }
         let settings = &self.shared.settings;
+        let is_write = matches!(statement.kind, Kind::Write(_));
         match (settings.is_writable, settings.cluster.servers.len()) {
+            (_, 2..) if statement.is_set_by_query => Err(Fault::new(1235, b"42000", SET_BY_QUERY)),
+            _ if !is_write => Ok(()),
             (false, _) => Err(Fault::new(1290, b"HY000", READS_ONLY)),
             (true, 1) => Ok(()),
             (true, _) => Err(Fault::new(1290, b"HY000", ONE_SERVER)),
@@ -232,7 +234,9 @@ impl Client<'_> {
 
     /// The number of a new statement, that of its parameters, and its columns.
     fn describe(&mut self, payload: &[u8]) -> Result<(u32, u16, Vec<mysql::Column>), Fault> {
-        let statement = Statement::read(text(payload)?, self.backend.look.quoting)?;
+        let look = &self.backend.look;
+        let text = as_text(payload, look.quoting, &look.character_set)?;
+        let statement = Statement::read(&text, look.quoting)?;
         self.check(&statement)?;
         let (count, columns) = match statement.kind {
             Kind::Kill { .. } => (0, Vec::new()),
@@ -318,13 +322,7 @@ impl Client<'_> {
     }
 }
 
-/// What a client of another character set writes in letters beyond ASCII is not understood.
-fn text(bytes: &[u8]) -> Result<&str, Fault> {
-    std::str::from_utf8(bytes)
-        .map_err(|_| Fault::new(1300, b"HY000", "Invalid utf8mb4 character string: a statement is in UTF-8"))
-}
-
-// MERGE: an `Answer` without columns tells its affected rows here.
+/// An answer without columns does not tell yet how many rows its statement changed.
 fn done(_: &Answer) -> Done {
     Done::default()
 }

@@ -11,8 +11,8 @@ use rustls::ServerConfig;
 
 use super::backend::Wishes;
 use super::fault::{Broken, Fault};
-use super::packets::Packets;
 use super::users::{Plugin, Users};
+use super::wire::Packets;
 
 /// What the proxy can do. It has no several statements or results in one command and no files of the client.
 const CAPABILITIES: CapabilityFlags = CapabilityFlags::CLIENT_LONG_PASSWORD

@@ -1,26 +1,22 @@
 //! A server of MySQL's protocol before the servers: each client has a thread and a session of its own, whose statements are
 //! answered in fragments.
 //!
-//! `packets.rs` and `results.rs` are the protocol's form, `handshake.rs` and `users.rs` who may connect, `lexemes.rs` and
-//! `statement.rs` what a text is, `prepared.rs`, `parameters.rs` and `binary.rs` statements with parameters, `backend.rs` the
-//! session at the servers, `sessions.rs` the table of clients, `commands.rs` one client. It knows no laboratory.
+//! `wire/` is the protocol's form, `handshake.rs`, `users.rs` and `tls.rs` are who may connect, `statement/` what a text is,
+//! `prepared/` statements with parameters, `backend.rs` the session at the servers, `sessions.rs` the table of clients,
+//! `commands.rs` one client. It knows no laboratory.
 //!
 //! Protocol: "Client/Server Protocol" of the MySQL Internals Manual, and MariaDB's "Clients & Utilities: protocol".
 
 mod backend;
-mod binary;
 mod commands;
 mod fault;
 mod handshake;
-mod lexemes;
-mod packets;
-mod parameters;
 mod prepared;
-mod results;
 mod sessions;
 mod statement;
 mod tls;
 mod users;
+mod wire;
 
 use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -36,10 +32,10 @@ use rustls::ServerConfig;
 
 use crate::shards::Cluster;
 use crate::split::Options;
-use packets::Packets;
 use sessions::{Connection, Connections};
 pub use tls::tls;
 pub use users::{Plugin, User, Users};
+use wire::Packets;
 
 /// How often the proxy looks for clients that left, for statements that were killed, and for its own end.
 const TICK: Duration = Duration::from_millis(50);
@@ -179,7 +175,7 @@ fn take(shared: &Arc<Shared>, stream: TcpStream, address: SocketAddr) {
     }
     if shared.connections.count() >= shared.settings.clients_most {
         let mut packets = Packets::new(stream);
-        let refusal = results::early_error_packet(1040, "Too many connections");
+        let refusal = wire::early_error_packet(1040, "Too many connections");
         let _ = packets.put(&refusal).and_then(|()| packets.send());
         return;
     }

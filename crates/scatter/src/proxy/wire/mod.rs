@@ -1,4 +1,7 @@
-//! What the proxy answers: OK, errors, and results as text or binary rows.
+//! What the proxy answers: OK, errors, and results as text or binary rows. It knows packets and no statements.
+
+mod binary;
+mod packets;
 
 use std::io;
 
@@ -7,10 +10,9 @@ use mysql::Column;
 use mysql_common::constants::{CapabilityFlags, ColumnFlags, ColumnType, StatusFlags};
 use mysql_common::io::BufMutExt;
 
-use super::binary;
-use super::fault::Fault;
-use super::packets::Packets;
-use super::prepared::Fetched;
+pub(in crate::proxy) use self::packets::Packets;
+use crate::proxy::fault::Fault;
+use crate::proxy::prepared::Fetched;
 
 /// Marks a NULL in a text row.
 const NULL: u8 = 0xFB;
@@ -21,25 +23,25 @@ const BINARY: u16 = 63;
 
 /// What a statement without a result did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Done {
-    pub(super) affected_rows: u64,
-    pub(super) last_insert_id: u64,
+pub(in crate::proxy) struct Done {
+    pub(in crate::proxy) affected_rows: u64,
+    pub(in crate::proxy) last_insert_id: u64,
 }
 
 /// Rows in the form in which the client asked for them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
+pub(in crate::proxy) enum Form {
     Text,
     Binary,
 }
 
 /// Packets to a client that has said what it understands.
 #[derive(Debug)]
-pub(super) struct Wire {
-    pub(super) packets: Packets,
-    pub(super) capabilities: CapabilityFlags,
+pub(in crate::proxy) struct Wire {
+    pub(in crate::proxy) packets: Packets,
+    pub(in crate::proxy) capabilities: CapabilityFlags,
     /// Of the session: told in each answer.
-    pub(super) status: StatusFlags,
+    pub(in crate::proxy) status: StatusFlags,
 }
 
 impl Wire {
@@ -47,7 +49,7 @@ impl Wire {
         self.capabilities.contains(CapabilityFlags::CLIENT_DEPRECATE_EOF)
     }
 
-    pub(super) fn ok(&mut self, done: Done) -> io::Result<()> {
+    pub(in crate::proxy) fn ok(&mut self, done: Done) -> io::Result<()> {
         self.put_done(0, done)?;
         self.packets.send()
     }
@@ -61,13 +63,13 @@ impl Wire {
         self.packets.put(&payload)
     }
 
-    pub(super) fn fault(&mut self, fault: &Fault) -> io::Result<()> {
+    pub(in crate::proxy) fn fault(&mut self, fault: &Fault) -> io::Result<()> {
         self.packets.put(&error_packet(fault))?;
         self.packets.send()
     }
 
     /// The end of the rows, or of an answer that has nothing else.
-    pub(super) fn end(&mut self) -> io::Result<()> {
+    pub(in crate::proxy) fn end(&mut self) -> io::Result<()> {
         match self.has_no_end_packets() {
             true => self.put_done(END, Done::default())?,
             false => self.put_old_end()?,
@@ -96,7 +98,7 @@ impl Wire {
     }
 
     /// A result, of which each row has as many values as there are columns.
-    pub(super) fn rows(
+    pub(in crate::proxy) fn rows(
         &mut self,
         columns: &[Column],
         rows: &[Vec<Option<Vec<u8>>>],
@@ -114,7 +116,7 @@ impl Wire {
     }
 
     /// A result whose rows the client will fetch.
-    pub(super) fn cursor(&mut self, columns: &[Column]) -> io::Result<()> {
+    pub(in crate::proxy) fn cursor(&mut self, columns: &[Column]) -> io::Result<()> {
         self.put_count(columns)?;
         self.put_definitions(columns)?;
         self.status.insert(StatusFlags::SERVER_STATUS_CURSOR_EXISTS);
@@ -122,7 +124,7 @@ impl Wire {
     }
 
     /// Rows that the client fetched.
-    pub(super) fn fetched(&mut self, fetched: &Fetched) -> io::Result<()> {
+    pub(in crate::proxy) fn fetched(&mut self, fetched: &Fetched) -> io::Result<()> {
         self.status.insert(StatusFlags::SERVER_STATUS_CURSOR_EXISTS);
         self.status.set(StatusFlags::SERVER_STATUS_LAST_ROW_SENT, fetched.are_last);
         self.rows_alone(&fetched.columns, &fetched.rows, Form::Binary)
@@ -148,7 +150,12 @@ impl Wire {
     }
 
     /// The answer to a statement that is prepared.
-    pub(super) fn prepared(&mut self, id: u32, parameters: u16, columns: &[Column]) -> io::Result<()> {
+    pub(in crate::proxy) fn prepared(
+        &mut self,
+        id: u32,
+        parameters: u16,
+        columns: &[Column],
+    ) -> io::Result<()> {
         let mut payload = vec![0];
         payload.put_u32_le(id);
         payload.put_u16_le(columns.len() as u16);
@@ -170,7 +177,7 @@ impl Wire {
     }
 
     /// A line of text that is no result.
-    pub(super) fn line(&mut self, text: &str) -> io::Result<()> {
+    pub(in crate::proxy) fn line(&mut self, text: &str) -> io::Result<()> {
         self.packets.put(text.as_bytes())?;
         self.packets.send()
     }
@@ -201,14 +208,14 @@ fn definition(column: &Column) -> Vec<u8> {
 }
 
 /// For a client that has not said yet what it understands: without a state.
-pub(super) fn early_error_packet(code: u16, message: &str) -> Vec<u8> {
+pub(in crate::proxy) fn early_error_packet(code: u16, message: &str) -> Vec<u8> {
     let mut payload = vec![ERROR];
     payload.put_u16_le(code);
     payload.put_slice(message.as_bytes());
     payload
 }
 
-pub(super) fn error_packet(fault: &Fault) -> Vec<u8> {
+pub(in crate::proxy) fn error_packet(fault: &Fault) -> Vec<u8> {
     let mut payload = vec![ERROR];
     payload.put_u16_le(fault.code);
     payload.put_u8(b'#');

@@ -9,11 +9,11 @@ use mysql_common::packets::NullBitmap;
 use mysql_common::proto::MySerialize;
 use mysql_common::value::ServerSide;
 
-use super::fault::Fault;
+use crate::proxy::fault::Fault;
 
 /// # Errors
 /// A text that is no value of its column's type.
-pub(super) fn row(columns: &[Column], row: &[Option<Vec<u8>>]) -> Result<Vec<u8>, Fault> {
+pub(in crate::proxy) fn row(columns: &[Column], row: &[Option<Vec<u8>>]) -> Result<Vec<u8>, Fault> {
     let mut nulls = NullBitmap::<ServerSide>::new(columns.len());
     let mut values = Vec::new();
     for (index, (column, value)) in columns.iter().zip(row).enumerate() {

@@ -7,28 +7,28 @@ use mysql_common::io::ParseBuf;
 use mysql_common::packets::NullBitmap;
 use mysql_common::value::{BinValue, ClientSide, ValueDeserializer};
 
-use super::fault::Fault;
-use super::statement::Place;
+use crate::proxy::fault::Fault;
+use crate::proxy::statement::Place;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Type {
+pub(in crate::proxy) struct Type {
     kind: ColumnType,
     is_unsigned: bool,
 }
 
 /// A value that came in pieces, for each parameter that has one.
-pub(super) type LongData = std::collections::BTreeMap<u16, Vec<u8>>;
+pub(in crate::proxy) type LongData = std::collections::BTreeMap<u16, Vec<u8>>;
 
 /// How a session reads a literal.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Reading<'a> {
-    pub(super) has_escapes: bool,
+pub(in crate::proxy) struct Reading<'a> {
+    pub(in crate::proxy) has_escapes: bool,
     /// The client's character set.
-    pub(super) character_set: &'a str,
+    pub(in crate::proxy) character_set: &'a str,
 }
 
 /// The values after the head of COM_STMT_EXECUTE. A client names their types once; `types` keeps them for its next call.
-pub(super) fn read(
+pub(in crate::proxy) fn read(
     payload: &[u8],
     count: usize,
     types: &mut Vec<Type>,
@@ -87,7 +87,7 @@ fn read_value(kind: Type, rest: &mut ParseBuf<'_>) -> Result<Value, Fault> {
 }
 
 /// The text with its values at their places.
-pub(super) fn fill(
+pub(in crate::proxy) fn fill(
     text: &str,
     places: &[Place],
     values: &[(Type, Value)],
@@ -201,7 +201,7 @@ fn is_decimal_number(text: &str) -> bool {
 }
 
 /// The head of a packet about a statement: its id, and what follows.
-pub(super) fn statement_id(payload: &[u8]) -> Result<(u32, &[u8]), Fault> {
+pub(in crate::proxy) fn statement_id(payload: &[u8]) -> Result<(u32, &[u8]), Fault> {
     let mut head = payload;
     match head.try_get_u32_le() {
         Ok(id) => Ok((id, head)),

@@ -3,12 +3,16 @@
 //! This keeps mistakes from the servers. It is no wall: a stored function may write, so the servers' own user should have no
 //! right that the proxy's users must not have.
 
-use super::fault::Fault;
-use super::lexemes::{self, Lexeme, Lexemes};
+mod bytes;
+mod lexemes;
+
+pub(in crate::proxy) use self::bytes::as_text;
+use self::lexemes::{Lexeme, Lexemes};
+use crate::proxy::fault::Fault;
 use crate::sql::statements::Quoting;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(in crate::proxy) enum Kind {
     Read,
     Set,
     Use(String),
@@ -28,20 +32,22 @@ pub(super) enum Kind {
 
 /// A place for a value in a statement that is prepared.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Place {
-    pub(super) at: usize,
+pub(in crate::proxy) struct Place {
+    pub(in crate::proxy) at: usize,
     /// After LIMIT, where only a number may be.
-    pub(super) is_in_limit: bool,
+    pub(in crate::proxy) is_in_limit: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Statement<'a> {
+pub(in crate::proxy) struct Statement<'a> {
     /// Without its semicolon.
-    pub(super) text: &'a str,
-    pub(super) kind: Kind,
-    pub(super) places: Vec<Place>,
+    pub(in crate::proxy) text: &'a str,
+    pub(in crate::proxy) kind: Kind,
+    pub(in crate::proxy) places: Vec<Place>,
     /// It leaves something in its session that no other session has: a variable, a lock, a temporary table.
-    pub(super) is_private: bool,
+    pub(in crate::proxy) is_private: bool,
+    /// SET with a query in it, or before one.
+    pub(in crate::proxy) is_set_by_query: bool,
 }
 
 /// Statements that change no row and no table.
@@ -63,6 +69,7 @@ struct Words {
     places: Vec<Place>,
     end: Option<usize>,
     has_comment: bool,
+    has_query: bool,
     has_into: bool,
     writes_file: bool,
     /// DELETE or UPDATE, as they follow WITH or EXPLAIN ANALYZE.
@@ -79,7 +86,7 @@ struct Words {
 impl<'a> Statement<'a> {
     /// # Errors
     /// The text is empty, is more than one statement, or means different statements to different servers.
-    pub(super) fn read(text: &'a str, quoting: Quoting) -> Result<Statement<'a>, Fault> {
+    pub(in crate::proxy) fn read(text: &'a str, quoting: Quoting) -> Result<Statement<'a>, Fault> {
         let words = gather(text, quoting)?;
         let Some(first) = words.heads.first() else {
             return Err(Fault::new(1065, b"42000", "Query was empty"));
@@ -101,7 +108,8 @@ impl<'a> Statement<'a> {
             _ => words.locks || words.has_variable && (words.assigns || words.has_into),
         };
         let text = text[..words.end.unwrap_or(text.len())].trim();
-        Ok(Statement { text, kind, places: words.places, is_private })
+        let is_set_by_query = words.heads[0] == "SET" && words.has_query;
+        Ok(Statement { text, kind, places: words.places, is_private, is_set_by_query })
     }
 }
 
@@ -156,6 +164,7 @@ impl Words {
     fn note(&mut self, lexeme: &Lexeme<'_>, last: Option<&Lexeme<'_>>) {
         let follows = |words: &[&str]| last.is_some_and(|last| last.is_any(words));
         self.has_comment |= lexeme.comment.is_some();
+        self.has_query |= lexeme.is_any(&["select", "with", "table", "values"]);
         self.has_into |= lexeme.is_word("into");
         self.writes_file |= lexeme.is_word("outfile") || self.has_into && lexeme.is_word("dumpfile");
         self.writes_rows |= lexeme.is_word("delete") || lexeme.is_word("update") && !follows(&["for"]);
@@ -187,14 +196,12 @@ fn kind(text: &str, head: &str, words: &Words, quoting: Quoting) -> Result<Kind,
                 Kind::Read
             }
         }
-        // SET STATEMENT is before a statement of any kind.
-        "SET" => {
-            if words.sets_for_all || matches!(second, "STATEMENT" | "DEFAULT") {
-                write()
-            } else {
-                Kind::Set
-            }
-        }
+        "SET" if words.sets_for_all || second == "DEFAULT" => write(),
+        "SET" if second == "STATEMENT" => match after_for(text, quoting) {
+            Some(rest) if Statement::read(rest, quoting)?.kind == Kind::Read => Kind::Read,
+            _ => write(),
+        },
+        "SET" => Kind::Set,
         "USE" => Kind::Use(name_after_use(text, quoting)),
         "KILL" => kill(text, quoting)?,
         "BEGIN" if matches!(second, "" | "WORK") => Kind::Begin,
@@ -203,6 +210,20 @@ fn kind(text: &str, head: &str, words: &Words, quoting: Quoting) -> Result<Kind,
         "SAVEPOINT" | "RELEASE" => Kind::Savepoint,
         _ => write(),
     })
+}
+
+/// The statement after SET STATEMENT with its settings.
+fn after_for(text: &str, quoting: Quoting) -> Option<&str> {
+    let mut depth = 0;
+    for lexeme in Lexemes::of(text, quoting) {
+        match lexeme.text {
+            "(" => depth += 1,
+            ")" => depth -= 1,
+            _ if depth == 0 && lexeme.is_word("for") => return text.get(lexeme.place.end..),
+            _ => {}
+        }
+    }
+    None
 }
 
 fn name_after_use(text: &str, quoting: Quoting) -> String {
@@ -281,6 +302,11 @@ mod tests {
         check_write("SET @@persist.x = 2");
         check_write("SET PASSWORD = 'x'");
         check_write("SET STATEMENT a = 1 FOR DELETE FROM t");
+        check_write("SET STATEMENT a = (SELECT 1 FOR UPDATE) FOR DELETE FROM t");
+        check("SET STATEMENT max_statement_time = 1 FOR SELECT 1", Kind::Read);
+        let by_query = |text: &str| read(text).unwrap().is_set_by_query;
+        assert!(by_query("SET @a = (SELECT 1)") && by_query("SET STATEMENT a = 1 FOR SELECT 1"));
+        assert!(!by_query("SET @a = 1") && !by_query("SELECT 1"));
     }
 
     #[test]

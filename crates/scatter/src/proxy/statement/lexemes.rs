@@ -6,7 +6,7 @@ use std::ops::Range;
 use crate::sql::statements::{Quoting, after};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(in crate::proxy) enum Kind {
     /// A keyword, a name without quotation marks, or a number.
     Word,
     /// A string or a quoted name.
@@ -24,27 +24,27 @@ pub(super) enum Kind {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Lexeme<'a> {
-    pub(super) kind: Kind,
-    pub(super) text: &'a str,
-    pub(super) place: Range<usize>,
+pub(in crate::proxy) struct Lexeme<'a> {
+    pub(in crate::proxy) kind: Kind,
+    pub(in crate::proxy) text: &'a str,
+    pub(in crate::proxy) place: Range<usize>,
     /// The number of the comment that it is in, one of those that some servers execute: `/*!`.
-    pub(super) comment: Option<u32>,
+    pub(in crate::proxy) comment: Option<u32>,
 }
 
 impl Lexeme<'_> {
-    pub(super) fn is_word(&self, word: &str) -> bool {
+    pub(in crate::proxy) fn is_word(&self, word: &str) -> bool {
         self.kind == Kind::Word && self.text.eq_ignore_ascii_case(word)
     }
 
-    pub(super) fn is_any(&self, words: &[&str]) -> bool {
+    pub(in crate::proxy) fn is_any(&self, words: &[&str]) -> bool {
         words.iter().any(|word| self.is_word(word))
     }
 }
 
 /// The lexemes of a text without its spaces and comments. What is in an executable comment counts.
 #[derive(Debug, Clone)]
-pub(super) struct Lexemes<'a> {
+pub(in crate::proxy) struct Lexemes<'a> {
     text: &'a str,
     at: usize,
     quoting: Quoting,
@@ -53,7 +53,7 @@ pub(super) struct Lexemes<'a> {
 }
 
 impl<'a> Lexemes<'a> {
-    pub(super) fn of(text: &'a str, quoting: Quoting) -> Lexemes<'a> {
+    pub(in crate::proxy) fn of(text: &'a str, quoting: Quoting) -> Lexemes<'a> {
         Lexemes { text, at: 0, quoting, is_in_comment: false, comments: 0 }
     }
 

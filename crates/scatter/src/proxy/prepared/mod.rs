@@ -1,16 +1,19 @@
 //! Statements that a client prepared: their texts, what it sent for their parameters, and rows that it has not fetched yet. A
 //! statement is executed as its text with its values.
 
+mod parameters;
+
 use std::collections::BTreeMap;
 
 use bytes::Buf;
 use mysql::Column;
 use mysql_common::io::ParseBuf;
 
-use super::fault::Fault;
-use super::parameters::{self, LongData, Reading, Type};
-use super::statement::Place;
+use self::parameters::{LongData, Type};
+pub(in crate::proxy) use self::parameters::{Reading, statement_id};
 use crate::execute::Answer;
+use crate::proxy::fault::Fault;
+use crate::proxy::statement::Place;
 
 /// Most statements of one client, as in MySQL.
 const STATEMENTS_MOST: usize = 16_382;
@@ -18,7 +21,7 @@ const STATEMENTS_MOST: usize = 16_382;
 const LONG_DATA_BYTES: usize = 64 << 20;
 
 #[derive(Debug, Default)]
-pub(super) struct Prepared {
+pub(in crate::proxy) struct Prepared {
     statements: BTreeMap<u32, Entry>,
     last: u32,
 }
@@ -43,25 +46,25 @@ struct Cursor {
 
 /// Some rows of a result.
 #[derive(Debug)]
-pub(super) struct Fetched {
-    pub(super) columns: Vec<Column>,
-    pub(super) rows: Vec<Vec<Option<Vec<u8>>>>,
-    pub(super) are_last: bool,
+pub(in crate::proxy) struct Fetched {
+    pub(in crate::proxy) columns: Vec<Column>,
+    pub(in crate::proxy) rows: Vec<Vec<Option<Vec<u8>>>>,
+    pub(in crate::proxy) are_last: bool,
 }
 
 /// A statement with its values.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Filled {
-    pub(super) id: u32,
-    pub(super) text: String,
+pub(in crate::proxy) struct Filled {
+    pub(in crate::proxy) id: u32,
+    pub(in crate::proxy) text: String,
     /// The client wants to fetch the rows.
-    pub(super) wants_cursor: bool,
+    pub(in crate::proxy) wants_cursor: bool,
 }
 
 impl Prepared {
     /// # Errors
     /// There are too many.
-    pub(super) fn add(&mut self, text: String, places: Vec<Place>) -> Result<u32, Fault> {
+    pub(in crate::proxy) fn add(&mut self, text: String, places: Vec<Place>) -> Result<u32, Fault> {
         if self.statements.len() >= STATEMENTS_MOST {
             return Err(Fault::new(1461, b"42000", "Can't create more prepared statements"));
         }
@@ -72,7 +75,7 @@ impl Prepared {
         Ok(self.last)
     }
 
-    pub(super) fn clear(&mut self) {
+    pub(in crate::proxy) fn clear(&mut self) {
         self.statements.clear();
     }
 
@@ -87,7 +90,7 @@ impl Prepared {
     }
 
     /// The statement of COM_STMT_EXECUTE. What the client sent in pieces is used up, and a cursor is closed.
-    pub(super) fn filled(&mut self, payload: &[u8], reading: Reading<'_>) -> Result<Filled, Fault> {
+    pub(in crate::proxy) fn filled(&mut self, payload: &[u8], reading: Reading<'_>) -> Result<Filled, Fault> {
         let (id, rest) = parameters::statement_id(payload)?;
         let entry = self.find(id, "mysqld_stmt_execute")?;
         entry.cursor = None;
@@ -104,14 +107,14 @@ impl Prepared {
     }
 
     /// Keeps the rows of a statement for its client.
-    pub(super) fn open(&mut self, id: u32, answer: Answer) {
+    pub(in crate::proxy) fn open(&mut self, id: u32, answer: Answer) {
         if let Some(entry) = self.statements.get_mut(&id) {
             entry.cursor = Some(Cursor { columns: answer.columns, rows: answer.rows.into_iter() });
         }
     }
 
     /// COM_STMT_SEND_LONG_DATA.
-    pub(super) fn take_piece(&mut self, payload: &[u8]) {
+    pub(in crate::proxy) fn take_piece(&mut self, payload: &[u8]) {
         let held: usize =
             self.statements.values().flat_map(|entry| entry.long_data.values()).map(Vec::len).sum();
         let Ok((id, rest)) = parameters::statement_id(payload) else { return };
@@ -132,7 +135,7 @@ impl Prepared {
     }
 
     /// COM_STMT_RESET: forgets the pieces and the rows.
-    pub(super) fn reset(&mut self, payload: &[u8]) -> Result<(), Fault> {
+    pub(in crate::proxy) fn reset(&mut self, payload: &[u8]) -> Result<(), Fault> {
         let (id, _) = parameters::statement_id(payload)?;
         let entry = self.find(id, "mysqld_stmt_reset")?;
         entry.long_data.clear();
@@ -142,7 +145,7 @@ impl Prepared {
     }
 
     /// COM_STMT_CLOSE.
-    pub(super) fn close(&mut self, payload: &[u8]) {
+    pub(in crate::proxy) fn close(&mut self, payload: &[u8]) {
         if let Ok((id, _)) = parameters::statement_id(payload) {
             self.statements.remove(&id);
         }
@@ -152,7 +155,7 @@ impl Prepared {
     ///
     /// # Errors
     /// There is no such statement, or it has no cursor.
-    pub(super) fn fetch(&mut self, payload: &[u8]) -> Result<Fetched, Fault> {
+    pub(in crate::proxy) fn fetch(&mut self, payload: &[u8]) -> Result<Fetched, Fault> {
         let (id, mut rest) = parameters::statement_id(payload)?;
         let count = rest.try_get_u32_le().map_err(|_| Fault::malformed())?;
         let entry = self.find(id, "mysqld_stmt_fetch")?;

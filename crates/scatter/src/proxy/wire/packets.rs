@@ -11,7 +11,7 @@ use mysql_common::constants::MAX_PAYLOAD_LEN;
 use mysql_common::proto::codec::packet_to_chunks;
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
-use super::fault::{Broken, Fault};
+use crate::proxy::fault::{Broken, Fault};
 
 /// Longest payload of a client that nobody knows yet.
 const STRANGER_BYTES: usize = 64 << 10;
@@ -57,7 +57,7 @@ impl Write for Stream {
 }
 
 #[derive(Debug)]
-pub(super) struct Packets {
+pub(in crate::proxy) struct Packets {
     stream: Stream,
     /// Of the next packet, in either direction.
     sequence: u8,
@@ -66,7 +66,7 @@ pub(super) struct Packets {
 }
 
 impl Packets {
-    pub(super) fn new(stream: TcpStream) -> Packets {
+    pub(in crate::proxy) fn new(stream: TcpStream) -> Packets {
         Packets {
             stream: Stream::Plain(stream),
             sequence: 0,
@@ -76,12 +76,12 @@ impl Packets {
     }
 
     /// The client is known from now on: it may send long statements and be silent.
-    pub(super) fn trust(&mut self) -> io::Result<()> {
+    pub(in crate::proxy) fn trust(&mut self) -> io::Result<()> {
         self.longest = CLIENT_BYTES;
         self.set_read_timeout(None)
     }
 
-    pub(super) fn set_read_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
+    pub(in crate::proxy) fn set_read_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
         match &self.stream {
             Stream::Plain(stream) => stream.set_read_timeout(timeout),
             Stream::Secure(stream) => stream.sock.set_read_timeout(timeout),
@@ -90,7 +90,7 @@ impl Packets {
     }
 
     /// Encrypts all that follows. No byte of the client's was read ahead.
-    pub(super) fn secure(&mut self, config: Arc<ServerConfig>) -> Result<(), Broken> {
+    pub(in crate::proxy) fn secure(&mut self, config: Arc<ServerConfig>) -> Result<(), Broken> {
         let Stream::Plain(stream) = std::mem::replace(&mut self.stream, Stream::Nothing) else {
             return Err(Broken::bad_handshake());
         };
@@ -100,12 +100,12 @@ impl Packets {
     }
 
     /// A command begins.
-    pub(super) fn begin(&mut self) {
+    pub(in crate::proxy) fn begin(&mut self) {
         self.sequence = 0;
     }
 
     /// The next payload; `None` if the client left between two.
-    pub(super) fn read(&mut self) -> Result<Option<Vec<u8>>, Broken> {
+    pub(in crate::proxy) fn read(&mut self) -> Result<Option<Vec<u8>>, Broken> {
         let mut payload = Vec::new();
         loop {
             let mut head = [0; 4];
@@ -134,7 +134,7 @@ impl Packets {
     }
 
     /// Puts a payload behind those that wait to be sent.
-    pub(super) fn put(&mut self, mut payload: &[u8]) -> io::Result<()> {
+    pub(in crate::proxy) fn put(&mut self, mut payload: &[u8]) -> io::Result<()> {
         self.sequence = packet_to_chunks(self.sequence, &mut payload, &mut self.pending);
         match self.pending.len() > BATCH_BYTES {
             true => self.send(),
@@ -142,7 +142,7 @@ impl Packets {
         }
     }
 
-    pub(super) fn send(&mut self) -> io::Result<()> {
+    pub(in crate::proxy) fn send(&mut self) -> io::Result<()> {
         self.stream.write_all(&self.pending)?;
         // One long row must not occupy its space for ever.
         match self.pending.capacity() > 16 * BATCH_BYTES {
