@@ -285,7 +285,7 @@ fn an_unknown_command_has_an_error_and_the_next_one_an_answer() {
         assert_eq!(client.read()[0], 0);
     }
     // A statement of bytes that are no UTF-8.
-    client.send(0, b"\x03SELECT '\xE9'");
+    client.send(0, b"\x03SELECT \xE9");
     assert_eq!(client.read()[..3], [0xFF, 0x14, 0x05]);
     client.send(0, &[0x09]);
     assert!(String::from_utf8(client.read()).unwrap().starts_with("Uptime: "));

@@ -1,5 +1,5 @@
-//! A statement's bytes as text. Strings of bytes that are no UTF-8, as drivers write them behind `_binary` and clients of
-//! other character sets everywhere, become hexadecimal literals.
+//! A statement's bytes as text. Strings of bytes that are no UTF-8, as drivers write values of bytes and clients of other
+//! character sets write all, become hexadecimal literals.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use crate::proxy::fault::Fault;
 use crate::sql::statements::{Quoting, after};
 
 /// # Errors
-/// There are such bytes outside of strings, or in a string that is said to be UTF-8.
+/// There are such bytes outside of strings.
 pub(in crate::proxy) fn as_text<'a>(
     bytes: &'a [u8],
     quoting: Quoting,
@@ -23,10 +23,8 @@ pub(in crate::proxy) fn as_text<'a>(
         let part = &bytes[at..end];
         if is_string(part[0], quoting) && std::str::from_utf8(part).is_err() {
             if !has_introducer(&text) {
-                if character_set.starts_with("utf8") {
-                    return Err(invalid());
-                }
-                text.extend_from_slice(format!(" _{character_set}").as_bytes());
+                let set = if character_set.starts_with("utf8") { "binary" } else { character_set };
+                text.extend_from_slice(format!(" _{set}").as_bytes());
             }
             text.extend_from_slice(b" x'");
             let content = content(part, quoting);
@@ -110,12 +108,13 @@ mod tests {
         check("SELECT 'é', _binary'a'".as_bytes(), "utf8mb4", "SELECT 'é', _binary'a'");
         check(b"SELECT _binary'\xFF\\0\\'\"\\\\', 'a'", "utf8mb4", "SELECT _binary x'ff0027225c', 'a'");
         check(b"SELECT _BINARY '\xFF''\\%'", "utf8mb4", "SELECT _BINARY  x'ff275c25'");
+        check(b"SELECT '\xFF'", "utf8mb4", "SELECT  _binary x'ff'");
         check(b"SELECT \"\xE9'\" -- '", "latin1", "SELECT  _latin1 x'e927' -- '");
     }
 
     #[test]
     fn other_bytes_are_refused() {
-        for bytes in [&b"SELECT '\xFF'"[..], b"SELECT `\xFF`", b"SELECT \xFF, _binary'\xFF'"] {
+        for bytes in [&b"SELECT `\xFF`"[..], b"SELECT \xFF, _binary'\xFF'"] {
             assert_eq!(as_text(bytes, Quoting::USUAL, "utf8mb4").unwrap_err().code, 1300);
         }
         assert_eq!(as_text(b"SELECT \xE9", Quoting::USUAL, "latin1").unwrap_err().code, 1300);
