@@ -14,6 +14,8 @@ pub mod stack;
 
 pub mod server;
 
+pub mod dataset;
+
 pub mod volume;
 
 pub mod scenario;

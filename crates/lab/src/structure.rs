@@ -37,6 +37,7 @@ const ROOMS: [(&str, &[&str]); 3] = [
             "claims",
             "stack",
             "server",
+            "dataset",
             "volume",
             "scenario",
             "observe",

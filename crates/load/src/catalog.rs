@@ -34,6 +34,8 @@ macro_rules! for_each_workload {
             "fsync-loop" => FsyncLoop(fsync_loop),
             "custom" => Custom(custom),
             "sql-bench" => SqlBench(sql_bench),
+            "ontime" => Ontime(ontime),
+            "ssb" => Ssb(ssb),
             "sysbench" => Sysbench(sysbench),
             "mysqlslap" => Mysqlslap(mysqlslap),
             "fileio" => Fileio(fileio),

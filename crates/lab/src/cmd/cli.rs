@@ -7,8 +7,8 @@ use anyhow::{Error, Result};
 use clap::{Parser, Subcommand};
 
 use crate::cmd::{
-    advise, clean, compare, disk, docs, doctor, load, new, observe, plan, published, query, report, run,
-    server, study, watch,
+    advise, clean, compare, dataset, disk, docs, doctor, load, new, observe, plan, published, query, report,
+    run, server, study, watch,
 };
 use crate::host::interrupt::Interrupted;
 use spindle_base::Mistake;
@@ -66,6 +66,8 @@ enum Command {
     Disk(disk::DiskArguments),
     /// Run a workload against a server that is already running.
     Load(load::LoadArgs),
+    /// List real sample data that packages ship, and load them into a server.
+    Dataset(dataset::DatasetArguments),
     /// List the database servers of this machine, and fetch others.
     Server(server::ServerArguments),
     /// List what Spindle has on the disk, and remove it: snapshots, fetched servers, old results.
@@ -112,6 +114,7 @@ impl Cli {
             Command::Query(arguments) => query::run(&arguments).map(done),
             Command::Disk(arguments) => disk::run(arguments).map(done),
             Command::Load(arguments) => load::run(arguments).map(done),
+            Command::Dataset(arguments) => dataset::run(&arguments).map(done),
             Command::Server(arguments) => server::run(&arguments).map(done),
             Command::Clean(arguments) => clean::run(&arguments).map(done),
             Command::Docs(arguments) => docs::run(&arguments).map(done),

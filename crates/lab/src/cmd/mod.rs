@@ -4,6 +4,7 @@ pub mod advise;
 pub mod clean;
 pub mod cli;
 pub mod compare;
+pub mod dataset;
 pub mod disk;
 pub mod docs;
 pub mod doctor;

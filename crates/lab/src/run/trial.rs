@@ -357,6 +357,9 @@ impl Attempt<'_, '_> {
         let durability = self.ask(running)?;
         self.replicas.follow(laboratory.work_directory, &self.memory)?;
         let run_spec = self.run_spec(running);
+        if scenario.run.once && scenario.run.start == StartState::Warm {
+            self.pass_before(&run_spec)?;
+        }
         let rates = laboratory.layout().mounts.iter().map(|mount| scenario.stacks[&mount.stack].rates());
         self.phases.load = LoadFacts {
             terminals: waiting_terminals(&run_spec),

@@ -186,7 +186,7 @@ pub(super) struct RunTable {
     #[serde(default)]
     pub recovery: bool,
     /// State of the server's memory at the start of the measured window. Unless given, `warm`, or `cold` for
-    /// fixed work.
+    /// fixed work. Fixed work that only reads can be `warm` by a pass before the measured one.
     pub start: Option<StartState>,
     /// Load before the measured window. Unless given, the workload's own, or the length of the window; none
     /// before a `warm` start that settles.

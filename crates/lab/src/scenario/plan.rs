@@ -12,7 +12,9 @@ use itertools::Itertools as _;
 use serde::Serialize;
 use spindle_stats::random::Random;
 
-use crate::record::{Cell, FileClass, MountHead, ReplicaHead, ReplicationHead, SweptValue, ZfsHead};
+use crate::record::{
+    Cell, FileClass, MountHead, ReplicaHead, ReplicationHead, StartState, SweptValue, ZfsHead,
+};
 use crate::scenario::{Scenario, content_hash};
 use crate::stack::layout::{Layout, LayoutMount};
 
@@ -192,8 +194,10 @@ fn estimate(scenario: &Scenario, trial_count: usize) -> Estimate {
         }
     }
     let run = &scenario.run;
-    let per_trial =
-        run.dilation.most().real(run.idle + run.warm_up + run.settle.most() + run.measure) + overhead;
+    // A warm start of fixed work is a pass before the measured one.
+    let passes = if run.once && run.start == StartState::Warm { 2 } else { 1 };
+    let of_trial = run.idle + run.warm_up + run.settle.most() + run.measure * passes;
+    let per_trial = run.dilation.most().real(of_trial) + overhead;
     Estimate { load, per_trial, total: load + per_trial * trial_count as u32 }
 }
 

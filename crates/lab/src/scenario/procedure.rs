@@ -50,6 +50,10 @@ pub(super) fn settings(file: &ScenarioFile) -> Result<RunSettings, Mistake> {
         let message = "has no meaning with start = \"cold\"; leave it out";
         return Err(Mistake::at("run.warm_up", message));
     }
+    if run.warm_up.is_some() && once {
+        let message = "has no meaning with measure = \"once\", which is warm after a pass; leave it out";
+        return Err(Mistake::at("run.warm_up", message));
+    }
     if run.idle.is_some() && start != StartState::Cold {
         let message = "has a meaning with start = \"cold\" only; leave it out";
         return Err(Mistake::at("run.idle", message));
@@ -57,7 +61,7 @@ pub(super) fn settings(file: &ScenarioFile) -> Result<RunSettings, Mistake> {
     let settle = settle::rule(run, start)?;
     let warm_up = match run.warm_up {
         Some(DurationText(warm_up)) => warm_up,
-        None if start == StartState::Cold => Duration::ZERO,
+        None if once || start == StartState::Cold => Duration::ZERO,
         None if start == StartState::Warm && settle.is_until_steady() => Duration::ZERO,
         None => of_kits().unwrap_or(measure),
     };
@@ -98,10 +102,15 @@ pub(super) fn check(scenario: &Scenario) -> Result<(), Mistake> {
     dilation::check(scenario)
 }
 
-/// Fixed work is done once, and begins with the server.
+/// Fixed work is done once, and begins with the server unless it only reads.
 fn check_fixed_work(scenario: &Scenario) -> Result<(), Mistake> {
-    if scenario.run.start != StartState::Cold {
-        let message = "must be \"cold\" with measure = \"once\": fixed work is done from its beginning";
+    let writer = scenario.workload_that(|workload| !workload.facts().is_read_only);
+    if let Some(name) = writer.filter(|_| scenario.run.start != StartState::Cold) {
+        let kind = scenario.workloads[name].kind();
+        let others = near::list(&WorkloadSpec::kinds_that(|facts| facts.is_fixed_work && facts.is_read_only));
+        let message = format!(
+            "must be \"cold\" with measure = \"once\": workload `{name}` of kind `{kind}` is done from its beginning; the kinds that only read are {others}"
+        );
         return Err(Mistake::at("run.start", message));
     }
     let Some(name) = scenario.workload_that(|workload| !workload.facts().is_fixed_work) else {

@@ -698,11 +698,24 @@ fn fixed_work_is_measured_once_within_a_time_limit() {
         "run.at_most: 30 h is out of range; it can be 100 ms to 24 h",
     );
     check(
-        &once.replace("start = \"cold\"", "start = \"warm\"\nwarm_up = \"10 s\""),
-        "run.start: must be \"cold\" with measure = \"once\": fixed work is done from its beginning",
+        &once.replace("start = \"cold\"", "start = \"warm\""),
+        "run.start: must be \"cold\" with measure = \"once\": workload `tpcc` of kind `sql-bench` is done from its beginning; the kinds that only read are `ontime` and `ssb`",
     );
     check(
+        &once.replace("start = \"cold\"", "start = \"warm\"\nwarm_up = \"10 s\""),
+        "run.warm_up: has no meaning with measure = \"once\", which is warm after a pass; leave it out",
+    );
+    check(
+        &once.replace("start = \"cold\"", "start = \"warm\"\nsettle = \"until steady\""),
+        "run.settle: has no meaning with measure = \"once\", before which there is no load; leave it out",
+    );
+    let reads = once.replace("kind = \"sql-bench\"\ndivisor = 10\n", "kind = \"ontime\"\nrows = 2000\n");
+    for start in ["cold", "warm", "warm-fast"] {
+        let run = parsed(&reads.replace("\"cold\"", &format!("\"{start}\""))).run;
+        assert_eq!((run.once, run.warm_up, run.settle.most()), (true, Duration::ZERO, Duration::ZERO));
+    }
+    check(
         &once.replace("kind = \"sql-bench\"\ndivisor = 10\n", "kind = \"scan\"\nrows = 10\n"),
-        "run.measure: \"once\" needs fixed work, and workload `tpcc` of kind `scan` has no end; the kinds of fixed work are `insert-growth` and `sql-bench`",
+        "run.measure: \"once\" needs fixed work, and workload `tpcc` of kind `scan` has no end; the kinds of fixed work are `insert-growth`, `sql-bench`, `ontime` and `ssb`",
     );
 }

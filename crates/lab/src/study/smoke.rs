@@ -10,7 +10,7 @@ use crate::scenario::dilation::DilationRule;
 use crate::scenario::{Scenario, Settle};
 
 /// Counts that set the size of a workload, and what is enough of them.
-const ENOUGH: [(&str, u64); 7] = [
+const ENOUGH: [(&str, u64); 8] = [
     ("warehouses", 1),
     ("rows", 2_000),
     ("total_mib", 64),
@@ -18,6 +18,7 @@ const ENOUGH: [(&str, u64); 7] = [
     ("steps", 2),
     ("step_rows", 2_000),
     ("terminals", 8),
+    ("scale_percent", 1),
 ];
 /// Every count of sql-bench is divided by this.
 const DIVISOR: u64 = 2_000;

@@ -210,7 +210,7 @@ fn a_load_with_a_bad_option_is_refused() {
     );
     check(
         "scan --once",
-        "spindle: --once: needs fixed work, and `scan` has no end; the workloads of fixed work are `insert-growth` and `sql-bench`",
+        "spindle: --once: needs fixed work, and `scan` has no end; the workloads of fixed work are `insert-growth`, `sql-bench`, `ontime` and `ssb`",
     );
     check(
         "sql-bench --warm-up 1s",

@@ -9,7 +9,7 @@ use mysql::prelude::Queryable;
 use mysql::{ChangeUserOpts, Conn, Value};
 use spindle_scatter::proxy::{Plugin, User, Users, tls};
 
-use crate::serve_support::{Bench, RawClient, bench, bench_of_shards, bench_with};
+use crate::serve_support::{Bench, RawClient, bench, bench_of_mysql, bench_of_shards, bench_with};
 use crate::{cli, in_check_all, skip, wait_until};
 
 /// What a client is told of a result.
@@ -247,6 +247,34 @@ fn a_reset_leaves_nothing_of_the_session() {
         bench.direct().query_first::<u32, _>("SELECT COUNT(*) FROM fact WHERE id = 1").unwrap(),
         Some(1)
     );
+}
+
+#[test]
+fn mysql_is_served_too() {
+    let Some(bench) = in_check_all(bench_of_mysql) else { return };
+    let (mut direct, mut client) = (bench.direct(), bench.client());
+    assert_eq!(client.server_version(), direct.server_version());
+    for query in
+        ["SELECT * FROM fact WHERE id < 5 ORDER BY id", "SHOW COLUMNS FROM fact", "SELECT * FROM none"]
+    {
+        assert_eq!(told(client.query_iter(query)), told(direct.query_iter(query)), "{query}");
+    }
+    let query = "SELECT COUNT(*), SUM(amount) FROM fact WHERE day_id BETWEEN ? AND ?";
+    let counted = |connection: &mut Conn| {
+        connection.exec_first::<(u32, String), _, _>(query, (1, 500)).unwrap().unwrap()
+    };
+    assert_eq!(counted(&mut client), counted(&mut direct));
+    client.query_drop("SET @a = 5").unwrap();
+    client.reset().unwrap();
+    assert_eq!(client.query_first::<Option<u32>, _>("SELECT @a").unwrap(), Some(None));
+    let id = client.connection_id();
+    let asleep = std::thread::spawn(move || client.query_drop("SELECT SLEEP(604)"));
+    wait_until("the query to run", || bench.running("SLEEP(604)") > 0);
+    bench.client().query_drop(format!("KILL {id}")).unwrap();
+    asleep.join().unwrap().unwrap_err();
+    wait_until("the query to end", || bench.running("SLEEP(604)") == 0);
+    drop(direct);
+    bench.wait_until_alone();
 }
 
 #[test]

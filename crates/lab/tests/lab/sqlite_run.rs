@@ -64,3 +64,36 @@ fn fixed_work_ends_its_trial_and_fails_it_beyond_its_time_limit() {
         long.error
     );
 }
+
+#[test]
+fn fixed_work_that_only_reads_starts_warm_after_a_pass() {
+    if in_check_all(Bench::new).is_none() {
+        return;
+    }
+    let flights = "[workloads.flights]\nkind = \"ontime\"\nrows = 20000\n[matrix]";
+    let cold = scenario(&[
+        ("kind = \"mariadb\"", "kind = \"sqlite\""),
+        (
+            "settings = { innodb_flush_method = \"O_DIRECT\", innodb_buffer_pool_size = \"12M\" }",
+            "settings = { cache_size = \"-65536\" }",
+        ),
+        ("[matrix]", flights),
+        ("workload = [\"tpcc\"]", "workload = [\"flights\"]"),
+        ("start = \"warm-fast\"\nwarm_up = \"500 ms\"\nsettle = \"100 ms\"", "start = \"cold\""),
+        ("measure = \"3 s\"", "measure = \"once\"\nat_most = \"1 min\""),
+    ]);
+    let reads = |start: &str| {
+        let bench = Bench::anywhere();
+        bench.write("test.toml", &cold.replace("start = \"cold\"", &format!("start = \"{start}\"")));
+        bench.run_scenario(&[], &[], 0);
+        let trials = bench.trials();
+        let trial = &trials[0];
+        let measurement = trial.measurement.as_ref().unwrap_or_else(|| panic!("{:?}", trial.error));
+        assert_eq!(measurement.transactions.len(), 15);
+        assert!(measurement.transactions.iter().all(|query| query.committed == 1), "{start}");
+        assert_eq!(trial.phases_s.contains_key("pass before"), start == "warm");
+        measurement.mounts[0].emulator.as_ref().unwrap().reads
+    };
+    let (after_cold, after_warm) = (reads("cold"), reads("warm"));
+    assert!(after_warm < after_cold / 2, "{after_warm} and {after_cold} reads");
+}

@@ -114,6 +114,8 @@ pub struct Facts {
     pub is_fixed_work: bool,
     /// `spindle load` creates its tables and does the work once, unless a duration is given.
     pub is_done_once: bool,
+    /// It leaves the loaded tables as they are, so that fixed work can be done before the measured pass too.
+    pub is_read_only: bool,
     /// Its clients are a foreign tool.
     pub has_tool: bool,
     /// A storage engine without transactions cannot run it.
@@ -147,6 +149,7 @@ impl Facts {
         runs_on: Target::DATABASES,
         is_fixed_work: false,
         is_done_once: false,
+        is_read_only: false,
         has_tool: false,
         needs_transactions: false,
         example: None,

@@ -13,6 +13,8 @@ use crate::protocol::Endpoint;
 use crate::sql::{Class, Session, connect};
 
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
+/// The first interval; the others double. A small load does not wait for its end to be noticed.
+const FIRST_INTERVAL: Duration = Duration::from_millis(2);
 const ATTEMPTS: u32 = 10;
 
 /// The progress of a load.
@@ -52,9 +54,11 @@ pub(crate) fn load(endpoint: &Endpoint, tasks: Vec<Task>, progress: &mut OnProgr
         let streams: Vec<_> = (0..stream_count)
             .map(|_| scope.spawn(|| end.note(run_stream(endpoint, &tasks, &rows_done, &end))))
             .collect();
+        let mut interval = FIRST_INTERVAL;
         while !streams.iter().all(|stream| stream.is_finished()) {
             end.note(progress(Progress { rows_done: rows_done.load(Ordering::Relaxed), rows_total }));
-            std::thread::sleep(PROGRESS_INTERVAL);
+            std::thread::sleep(interval);
+            interval = PROGRESS_INTERVAL.min(interval * 2);
         }
         for stream in streams {
             end.note(stream.join().map_err(|_| anyhow!("a loading thread panicked")));

@@ -1,9 +1,10 @@
 //! The traits that every workload implements, and the tools that several of them share.
 //!
 //! Belongs here: [`Declared`] (declarations before a run), [`Workload`] and [`Client`] (behaviour), bounds of
-//! options, loading, retries, checks. Must not know any single workload, nor the timing and the number of
+//! options, loading, retries, checks, and what all lists of timed queries share ([`analytic`]). Must not know any single workload, nor the timing and the number of
 //! client calls.
 
+pub mod analytic;
 mod bounds;
 mod check;
 mod client;
@@ -18,6 +19,7 @@ use anyhow::{Result, bail};
 pub(crate) use bounds::{RATE_MAX, TERMINALS_MAX, default_number, whole_number};
 pub use check::Check;
 pub(crate) use check::Violations;
+pub(crate) use client::thread_cpu;
 pub use client::{Client, Failure, Outcome};
 pub use declared::{Complaint, Data, Declared, Example, Facts, Target};
 pub use loading::{OnProgress, Progress};

@@ -5,6 +5,7 @@
 use spindle_load::sql::{self, FromRow};
 use spindle_load::{Check, Endpoint, Failure, Outcome, WorkloadSpec};
 
+mod analytic;
 mod oltp;
 mod small;
 mod sql_bench;

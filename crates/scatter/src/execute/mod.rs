@@ -304,10 +304,10 @@ fn first_word(text: &str) -> String {
 
 /// Whether what a statement does may be seen by its own connection only.
 fn is_private(text: &str) -> bool {
-    const SEEN_BY_ALL: [&str; 21] = [
+    const SEEN_BY_ALL: [&str; 24] = [
         "ALTER", "ANALYZE", "CHECK", "DELETE", "DESC", "DESCRIBE", "DROP", "EXPLAIN", "FLUSH", "INSERT",
         "KILL", "LOAD", "OPTIMIZE", "RENAME", "REPLACE", "SELECT", "SET", "SHOW", "TRUNCATE", "UPDATE",
-        "USE",
+        "USE", "HELP", "VALUES", "WITH",
     ];
     let is_temporary = |word: &str| word.eq_ignore_ascii_case("temporary");
     match first_word(text).as_str() {
@@ -347,5 +347,6 @@ mod tests {
         check("CREATE TABLE t (a INT)", false);
         check("(SELECT 1) UNION (SELECT 2)", false);
         check("insert INTO t VALUES (1)", false);
+        check("WITH t AS (SELECT 1) SELECT * FROM t", false);
     }
 }

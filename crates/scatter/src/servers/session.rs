@@ -23,7 +23,7 @@ const SETTINGS: [&str; 9] = [
 ];
 
 /// Modes in which the same text is another query.
-const OTHER_GRAMMARS: [&str; 6] = [
+pub(crate) const OTHER_GRAMMARS: [&str; 6] = [
     "ANSI_QUOTES",
     "PIPES_AS_CONCAT",
     "NO_BACKSLASH_ESCAPES",

