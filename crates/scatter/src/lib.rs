@@ -11,6 +11,7 @@ pub mod facts;
 pub mod load;
 pub mod mapping;
 pub mod plan;
+pub mod proxy;
 pub mod servers;
 pub mod shards;
 pub mod spark;

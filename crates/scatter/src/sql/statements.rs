@@ -1,5 +1,27 @@
 //! Where a statement ends: at a semicolon outside strings, quoted names and comments, as in the `mysql` client.
 
+/// What quotation marks and backslashes mean, by the session's `sql_mode`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Quoting {
+    /// Without NO_BACKSLASH_ESCAPES.
+    pub(crate) has_escapes: bool,
+    /// With ANSI_QUOTES: a text in double quotation marks is a name.
+    pub(crate) has_ansi_quotes: bool,
+}
+
+impl Quoting {
+    pub(crate) const USUAL: Quoting = Quoting { has_escapes: true, has_ansi_quotes: false };
+
+    /// Whether a backslash in these quotation marks takes the next character as it is.
+    fn escapes_in(self, quote: u8) -> bool {
+        match quote {
+            b'\'' => self.has_escapes,
+            b'"' => self.has_escapes && !self.has_ansi_quotes,
+            _ => false,
+        }
+    }
+}
+
 /// The statements of a text, without their semicolons; empty ones are left out.
 pub fn statements(text: &str) -> Vec<&str> {
     let bytes = text.as_bytes();
@@ -10,7 +32,7 @@ pub fn statements(text: &str) -> Vec<&str> {
             found.push(&text[start..at]);
             start = at + 1;
         }
-        at = after(bytes, at);
+        at = after(bytes, at, Quoting::USUAL);
     }
     found.push(&text[start..]);
     found.retain(|statement| !is_blank(statement));
@@ -22,7 +44,7 @@ fn is_blank(statement: &str) -> bool {
     let bytes = statement.as_bytes();
     let mut at = 0;
     while at < bytes.len() {
-        let next = after(bytes, at);
+        let next = after(bytes, at, Quoting::USUAL);
         let is_comment =
             next - at > 1 && !matches!(bytes[at], b'\'' | b'"' | b'`') && bytes.get(at + 2) != Some(&b'!');
         if !bytes[at].is_ascii_whitespace() && !is_comment {
@@ -34,11 +56,13 @@ fn is_blank(statement: &str) -> bool {
 }
 
 /// The place after the string, name, comment or byte that begins here.
-fn after(bytes: &[u8], at: usize) -> usize {
+pub(crate) fn after(bytes: &[u8], at: usize, quoting: Quoting) -> usize {
     let rest = &bytes[at..];
     let line = || at + rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len());
     match rest {
-        [quote @ (b'\'' | b'"' | b'`'), ..] => after_quoted(bytes, at + 1, *quote),
+        [quote @ (b'\'' | b'"' | b'`'), ..] => {
+            after_quoted(bytes, at + 1, *quote, quoting.escapes_in(*quote))
+        }
         [b'#', ..] => line(),
         // Two dashes are a comment before space only.
         [b'-', b'-'] => line(),
@@ -52,10 +76,10 @@ fn after(bytes: &[u8], at: usize) -> usize {
 }
 
 /// A doubled quote is a quote that ends one part and begins the next.
-fn after_quoted(bytes: &[u8], mut at: usize, quote: u8) -> usize {
+fn after_quoted(bytes: &[u8], mut at: usize, quote: u8, has_escapes: bool) -> usize {
     while at < bytes.len() {
         match bytes[at] {
-            b'\\' if quote != b'`' => at += 2,
+            b'\\' if has_escapes => at += 2,
             byte if byte == quote => return at + 1,
             _ => at += 1,
         }

@@ -3,6 +3,7 @@
 mod ask;
 mod load;
 mod print;
+mod serve;
 mod servers;
 
 use anyhow::Result;
@@ -21,11 +22,14 @@ pub struct QueryArguments {
 enum QueryCommand {
     /// Load files into a table of one server or of several, each row into its shard
     Load(Box<load::LoadArguments>),
+    /// Serve clients of MySQL's protocol, whose queries are answered in fragments
+    Serve(Box<serve::ServeArguments>),
 }
 
 pub fn run(arguments: &QueryArguments) -> Result<()> {
     match &arguments.command {
         None => ask::run(&arguments.ask),
         Some(QueryCommand::Load(arguments)) => load::run(arguments),
+        Some(QueryCommand::Serve(arguments)) => serve::run(arguments),
     }
 }

@@ -80,7 +80,10 @@ pub(super) fn parse(text: &str) -> Result<ShardsFile, Mistake> {
             return Err(Mistake::at("directory", "is used with mapper = \"directory\" only"));
         }
         (MapperKind::Directory, true) => {
-            return Err(Mistake::at("directory", "has no entry; write [[directory]] with a shard and its values"));
+            return Err(Mistake::at(
+                "directory",
+                "has no entry; write [[directory]] with a shard and its values",
+            ));
         }
         (MapperKind::Directory, false) => Mapper::Directory(directory(&config)?),
     };
@@ -175,10 +178,15 @@ first = 10
 last = 19
 "
         );
-        let Mapper::Directory(directory) = parse(&text).unwrap().mapping.mapper else { panic!("no directory") };
+        let Mapper::Directory(directory) = parse(&text).unwrap().mapping.mapper else {
+            panic!("no directory")
+        };
         assert_eq!(directory.values.len(), 2);
         assert_eq!(directory.ranges, [(10, 19, 1)]);
-        check_mistake(&text.replace("last = 19", "last = 9"), "directory[1].last: 9 is less than the first, 10");
+        check_mistake(
+            &text.replace("last = 19", "last = 9"),
+            "directory[1].last: 9 is less than the first, 10",
+        );
         check_mistake(&text.replace("shard = \"b\"", "shard = \"c\""), "directory[1].shard: `c` is no shard");
         let again = format!("{text}\n[[directory]]\nshard = \"a\"\nfirst = 0\nlast = 10\n");
         check_mistake(&again, "directory[2].first: 0 to 10 overlaps 10 to 19");

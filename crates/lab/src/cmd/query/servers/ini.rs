@@ -124,7 +124,10 @@ mod tests {
     #[test]
     fn a_mistake_is_told_at_its_key() {
         check_mistake("[default]\ncolumn=a\n", "has no shard; write a section [shard1] with its host");
-        check_mistake(&STUDY.replace("column", "colum"), "default.colum: unknown key; did you mean `column`?");
+        check_mistake(
+            &STUDY.replace("column", "colum"),
+            "default.colum: unknown key; did you mean `column`?",
+        );
         check_mistake(&STUDY.replace("5029", "x"), "shard1.port: `x` is no port");
         check_mistake(&STUDY.replace("user=root\n", ""), "shard1.user: is missing, here and in [default]");
         check_mistake(&STUDY.replace("[shard1]", "[server1]"), "[server1]: is neither [default] nor a shard");

@@ -53,7 +53,9 @@ impl ServersArguments {
         let read = match (&self.config, &self.ini) {
             (Some(path), _) => read(path, config::parse)?,
             (_, Some(path)) => read(path, ini::parse)?,
-            _ => return Err(Mistake::new("name the servers: --server URL, --config FILE or --ini FILE").into()),
+            _ => {
+                return Err(Mistake::new("name the servers: --server URL, --config FILE or --ini FILE").into());
+            }
         };
         read.notices.iter().for_each(|notice| eprintln!("{notice}"));
         let named = |(name, endpoint): &(String, Endpoint)| {
@@ -66,7 +68,8 @@ impl ServersArguments {
     fn of_urls(&self) -> Result<Cluster> {
         let of = |endpoint: &Endpoint| server(describe(endpoint), endpoint);
         let servers = self.server.iter().map(of).collect::<Result<Vec<_>>>()?;
-        let mapping = self.column.as_ref().map(|column| Mapping { column: column.clone(), ..Mapping::default() });
+        let mapping =
+            self.column.as_ref().map(|column| Mapping { column: column.clone(), ..Mapping::default() });
         match (servers.len() > 1, &mapping) {
             (true, None) => {
                 let words = "several servers are shards: name the column by which their tables are sharded";
@@ -79,8 +82,8 @@ impl ServersArguments {
 }
 
 fn read(path: &Path, parse: impl Fn(&str) -> Result<ShardsFile, Mistake>) -> Result<ShardsFile> {
-    let text = fs::read_to_string(path)
-        .map_err(|error| Mistake::new(error.to_string()).in_file(path.display()))?;
+    let text =
+        fs::read_to_string(path).map_err(|error| Mistake::new(error.to_string()).in_file(path.display()))?;
     Ok(parse(&text).map_err(|mistake| mistake.in_file(path.display()))?)
 }
 
