@@ -54,7 +54,9 @@ impl ServersArguments {
             (Some(path), _) => read(path, config::parse)?,
             (_, Some(path)) => read(path, ini::parse)?,
             _ => {
-                return Err(Mistake::new("name the servers: --server URL, --config FILE or --ini FILE").into());
+                return Err(
+                    Mistake::new("name the servers: --server URL, --config FILE or --ini FILE").into()
+                );
             }
         };
         read.notices.iter().for_each(|notice| eprintln!("{notice}"));
