@@ -119,7 +119,7 @@ fn threads_serve_the_disk_when_the_ring_is_refused() {
     let cores = 1 + possible.trim().rsplit(['-', ',']).next().unwrap().parse::<u64>().unwrap();
     let (disk_bytes, ring_bytes) = (64 << 20, cores * (128 << 20));
     let mut up = Command::new("prlimit");
-    up.arg(format!("--as={}", disk_bytes + ring_bytes + (104 << 20)));
+    up.arg(format!("--as={}", disk_bytes + ring_bytes + (124 << 20)));
     up.arg(env!("CARGO_BIN_EXE_spindle"));
     up.args(["disk", "up", "null", "--size", "64 MiB", "--file-system", "none"]);
     up.env("SPINDLE_RUN_DIRECTORY", bench.path("run")).current_dir(bench.path(""));
