@@ -39,8 +39,13 @@ pub fn statements(text: &str) -> Vec<&str> {
     found.iter().map(|statement| statement.trim()).collect()
 }
 
-/// Whether there is nothing but space and comments. A comment of the form `/*!` is executed.
+/// Whether there is nothing but space and comments.
 fn is_blank(statement: &str) -> bool {
+    without_comments(statement).is_empty()
+}
+
+/// From the first character that is neither space nor in a comment. A comment of the form `/*!` is executed.
+fn without_comments(statement: &str) -> &str {
     let bytes = statement.as_bytes();
     let mut at = 0;
     while at < bytes.len() {
@@ -48,11 +53,17 @@ fn is_blank(statement: &str) -> bool {
         let is_comment =
             next - at > 1 && !matches!(bytes[at], b'\'' | b'"' | b'`') && bytes.get(at + 2) != Some(&b'!');
         if !bytes[at].is_ascii_whitespace() && !is_comment {
-            return false;
+            break;
         }
         at = next;
     }
-    true
+    &statement[at..]
+}
+
+/// The first word of a statement in capital letters; empty without one.
+pub(crate) fn first_word(statement: &str) -> String {
+    let mut words = without_comments(statement).split(|letter: char| !letter.is_ascii_alphabetic());
+    words.find(|word| !word.is_empty()).unwrap_or_default().to_ascii_uppercase()
 }
 
 /// The place after the string, name, comment or byte that begins here.
@@ -117,5 +128,14 @@ mod tests {
         check(" ; -- nothing\n ; /* nor here */ ;", &[]);
         check("/*! SELECT 1 */; ''", &["/*! SELECT 1 */", "''"]);
         check("SELECT 'open", &["SELECT 'open"]);
+    }
+
+    #[test]
+    fn a_comment_is_before_the_first_word() {
+        let check = |text: &str, expect: &str| assert_eq!(first_word(text), expect, "{text}");
+        check("/* show */ select 1", "SELECT");
+        check("-- begin\n (SELECT 1)", "SELECT");
+        check("/*!40000 SET a = 1 */", "SET");
+        check(" ; ", "");
     }
 }
