@@ -48,7 +48,7 @@ impl Running {
 
     /// # Errors
     /// Somebody has ended all work.
-    pub(super) fn add<'a>(self: &'a Arc<Running>, server: usize, connection: &Conn) -> Result<Entry<'a>> {
+    pub(super) fn add(&self, server: usize, connection: &Conn) -> Result<Entry<'_>> {
         let id = (server, connection.connection_id());
         let mut work = self.work();
         if work.is_over {

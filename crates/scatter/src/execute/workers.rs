@@ -1,6 +1,5 @@
 //! Fragments on several connections of each server. The first that fails ends all.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
@@ -30,12 +29,11 @@ pub(super) struct Fragment {
 pub(super) struct Workers<'a> {
     pub(super) session: &'a Session,
     pub(super) options: &'a Options,
-    pub(super) running: &'a Arc<Running>,
+    pub(super) running: &'a Running,
 }
 
-/// Those of one server that are still to be answered.
+/// The fragments of one server, and how many of them are taken.
 struct Queue<'a> {
-    server: usize,
     fragments: Vec<&'a Fragment>,
     next: AtomicUsize,
     is_ended: AtomicBool,
@@ -64,7 +62,6 @@ impl Workers<'_> {
     ) -> Result<()> {
         let queues: Vec<Queue<'_>> = (0..self.running.servers.len())
             .map(|server| Queue {
-                server,
                 fragments: fragments.iter().filter(|fragment| fragment.server == server).collect(),
                 next: AtomicUsize::new(0),
                 is_ended: AtomicBool::new(false),
@@ -110,12 +107,12 @@ impl Workers<'_> {
         Ok(())
     }
 
-    /// With the index of each one's queue.
+    /// With the index of each one's server, which is that of its queue.
     fn connections(&self, queues: &[Queue<'_>]) -> Result<Vec<(usize, Conn)>> {
         let mut locks = Vec::new();
         if self.options.is_snapshot {
-            for queue in queues.iter().filter(|queue| !queue.fragments.is_empty()) {
-                let server = &self.running.servers[queue.server];
+            let asked = queues.iter().zip(&self.running.servers);
+            for (_, server) in asked.filter(|(queue, _)| !queue.fragments.is_empty()) {
                 let mut connection = server.connect()?;
                 connection
                     .query_drop("FLUSH TABLES WITH READ LOCK")
@@ -124,9 +121,9 @@ impl Workers<'_> {
             }
         }
         let mut connections = Vec::new();
-        for (index, queue) in queues.iter().enumerate() {
+        for (server, queue) in queues.iter().enumerate() {
             for _ in 0..self.options.connections.min(queue.fragments.len()) {
-                connections.push((index, self.connect(queue.server)?));
+                connections.push((server, self.connect(server)?));
             }
         }
         for mut lock in locks {
