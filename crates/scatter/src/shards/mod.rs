@@ -3,7 +3,7 @@
 pub mod catalog;
 pub(crate) mod check;
 
-pub use crate::mapping::{Directory, KeyValue, Mapper, Mapping};
+use crate::mapping::Mapping;
 use crate::servers::Server;
 
 /// One server with all rows, or several with a part of them each.

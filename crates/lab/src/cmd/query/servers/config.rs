@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use spindle_base::Mistake;
 use spindle_base::explain::read_toml;
-use spindle_scatter::shards::{Directory, KeyValue, Mapper, Mapping};
+use spindle_scatter::mapping::{Directory, KeyValue, Mapper, Mapping};
 
 use super::ShardsFile;
 use crate::server::endpoint;

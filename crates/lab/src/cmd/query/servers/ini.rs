@@ -5,7 +5,7 @@ use configparser::ini::Ini;
 use spindle_base::Mistake;
 use spindle_base::near;
 use spindle_load::Endpoint;
-use spindle_scatter::shards::{Mapper, Mapping};
+use spindle_scatter::mapping::{Mapper, Mapping};
 
 use super::ShardsFile;
 

@@ -12,8 +12,9 @@ use spindle_base::Mistake;
 use spindle_load::Endpoint;
 use spindle_load::sql::describe;
 use spindle_load::sql::mysql::options;
+use spindle_scatter::mapping::Mapping;
 use spindle_scatter::servers::Server;
-use spindle_scatter::shards::{Cluster, Mapping};
+use spindle_scatter::shards::Cluster;
 
 use crate::server::endpoint;
 
