@@ -3,20 +3,19 @@
 use std::fs;
 use std::io::{self, IsTerminal as _, Read as _};
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use spindle_base::Mistake;
 use spindle_base::text::plural;
-use spindle_base::units;
 use spindle_scatter::execute::{Assigned, Route, Scatter};
 use spindle_scatter::plan::Refusal;
 use spindle_scatter::shards::Cluster;
 use spindle_scatter::spark;
-use spindle_scatter::split::Options;
 use spindle_scatter::sql::statements::statements;
 
+use super::fragments::FragmentsArguments;
 use super::print;
 use super::servers::ServersArguments;
 use crate::cmd::output;
@@ -31,16 +30,8 @@ pub(super) struct AskArguments {
     /// File of statements.
     #[arg(long, value_name = "FILE", conflicts_with = "statements")]
     file: Option<PathBuf>,
-    /// Fragments that a server answers at a time.
-    #[arg(long, value_name = "NUMBER", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=64))]
-    connections: u16,
-    /// Let all fragments of a query read what was committed at one moment. It needs the right to lock all tables
-    /// for that moment (RELOAD).
-    #[arg(long)]
-    snapshot: bool,
-    /// Longest time of a query's fragments.
-    #[arg(long, value_name = "DURATION", value_parser = units::parse_duration)]
-    timeout: Option<Duration>,
+    #[command(flatten)]
+    fragments: FragmentsArguments,
     /// Show how each statement would be answered, and run none.
     #[arg(long)]
     explain: bool,
@@ -75,15 +66,9 @@ pub(super) fn run(arguments: &AskArguments) -> Result<()> {
     if statements.is_empty() {
         return Err(Mistake::new("there is no statement: name one, or a --file".to_owned()).into());
     }
-    let limits = Options {
-        connections: arguments.connections.into(),
-        is_snapshot: arguments.snapshot,
-        timeout: arguments.timeout,
-        ..Options::default()
-    };
     let interrupt = Interrupt::listen()?;
     let cluster = arguments.servers.cluster()?;
-    let mut scatter = Scatter::connect(cluster.clone(), limits)?;
+    let mut scatter = Scatter::connect(cluster.clone(), arguments.fragments.options())?;
     for statement in statements {
         match (arguments.explain, arguments.emit) {
             (true, _) => output::print(&explained(&cluster, &scatter.route(statement)?))?,

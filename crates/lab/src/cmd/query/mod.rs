@@ -1,6 +1,7 @@
 //! `spindle query`: queries in fragments, over one server or several.
 
 mod ask;
+mod fragments;
 mod load;
 mod print;
 mod serve;

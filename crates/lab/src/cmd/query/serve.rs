@@ -3,17 +3,15 @@
 use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use anyhow::Result;
 use clap::Args;
 use serde::Deserialize;
 use spindle_base::Mistake;
 use spindle_base::explain::read_toml;
-use spindle_base::units;
 use spindle_scatter::proxy::{Plugin, Proxy, Settings, User, Users, tls};
-use spindle_scatter::split::Options;
 
+use super::fragments::FragmentsArguments;
 use super::servers::ServersArguments;
 use crate::cmd::output;
 use crate::host::interrupt::Interrupt;
@@ -43,16 +41,8 @@ pub(super) struct ServeArguments {
     /// Send statements that write; there must be one server.
     #[arg(long)]
     writable: bool,
-    /// Fragments that a server answers at a time, of each client.
-    #[arg(long, value_name = "NUMBER", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=64))]
-    connections: u16,
-    /// Let all fragments of a query read what was committed at one moment. It needs the right to lock all tables
-    /// for that moment (RELOAD).
-    #[arg(long)]
-    snapshot: bool,
-    /// Longest time of a query's fragments.
-    #[arg(long, value_name = "DURATION", value_parser = units::parse_duration)]
-    timeout: Option<Duration>,
+    #[command(flatten)]
+    fragments: FragmentsArguments,
     /// Clients at a time.
     #[arg(long, value_name = "NUMBER", default_value_t = 128, value_parser = clap::value_parser!(u16).range(1..))]
     clients: u16,
@@ -93,12 +83,7 @@ pub(super) fn run(arguments: &ServeArguments) -> Result<()> {
     };
     let settings = Settings {
         cluster: arguments.servers.cluster()?,
-        options: Options {
-            connections: arguments.connections.into(),
-            is_snapshot: arguments.snapshot,
-            timeout: arguments.timeout,
-            ..Options::default()
-        },
+        options: arguments.fragments.options(),
         users,
         tls,
         is_writable: arguments.writable,
