@@ -10,11 +10,33 @@ mod split;
 mod star;
 
 pub(crate) use answers::{Answer, rounded, store};
-pub(crate) use split::NO_SPLIT;
 pub(crate) use star::{Analytic, Star};
 
+use anyhow::{Result, bail};
+
 use super::Complaint;
+use crate::sql::{Dialect, Engine, NO_ENGINES};
 use spindle_base::near;
+
+/// # Errors
+/// The server has no storage engines, or no queries in fragments, and the workload named `name` asks for them.
+pub(crate) fn check_dialect(
+    name: &str,
+    dialect: Dialect,
+    engine: Option<Engine>,
+    split: Option<u32>,
+) -> Result<()> {
+    if dialect == Dialect::Mysql {
+        return Ok(());
+    }
+    if engine.is_some() {
+        bail!("{name}: engine: {NO_ENGINES}");
+    }
+    if split.is_some() {
+        bail!("{name}: split: only MariaDB and MySQL have queries in fragments; leave it out");
+    }
+    Ok(())
+}
 
 /// A statement of an analytic workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

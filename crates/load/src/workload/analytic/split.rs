@@ -11,9 +11,6 @@ use crate::protocol::Endpoint;
 use crate::sql::mysql::options;
 use crate::sql::{Row, Value, describe};
 
-/// Why another server does not have it.
-pub(crate) const NO_SPLIT: &str = "only MariaDB and MySQL have queries in fragments; leave it out";
-
 #[derive(Debug)]
 pub(super) struct Split(Scatter);
 

@@ -20,7 +20,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::protocol::Endpoint;
-use crate::sql::{Dialect, Engine, NO_ENGINES};
+use crate::sql::{Dialect, Engine};
 use crate::workload::analytic::{self, Analytic, Query, Star};
 use crate::workload::{Complaint, Data, Declared, Example, Facts, OnProgress, Workload, whole_number};
 use spindle_base::child::RunAs;
@@ -130,16 +130,8 @@ impl Spec {
     /// # Errors
     /// The database lacks what the parameters ask for.
     fn check(&self, dialect: Dialect) -> Result<()> {
-        if dialect == Dialect::Mysql {
-            return Ok(());
-        }
-        if self.engine.is_some() {
-            bail!("ontime: engine: {NO_ENGINES}");
-        }
-        if self.split.is_some() {
-            bail!("ontime: split: {}", analytic::NO_SPLIT);
-        }
-        if self.partitions.is_by_year() {
+        analytic::check_dialect("ontime", dialect, self.engine, self.split)?;
+        if self.partitions.is_by_year() && dialect != Dialect::Mysql {
             bail!("ontime: partitions: only MariaDB and MySQL can have them here; leave it out");
         }
         Ok(())

@@ -14,12 +14,12 @@ mod tpch;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::protocol::Endpoint;
-use crate::sql::{Dialect, Engine, NO_ENGINES, RowWriter, connect_and_create_database};
+use crate::sql::{Engine, RowWriter, connect_and_create_database};
 use crate::workload::analytic::{self, Analytic, Query, Star};
 use crate::workload::loading::{self, Task};
 use crate::workload::{Complaint, Data, Declared, Example, Facts, OnProgress, Workload, whole_number};
@@ -113,12 +113,7 @@ impl Star for Spec {
     fn load(&self, endpoint: &Endpoint, _: u64, progress: &mut OnProgress<'_>) -> Result<()> {
         let mut session = connect_and_create_database(endpoint)?;
         let dialect = session.dialect();
-        if self.engine.is_some() && dialect != Dialect::Mysql {
-            bail!("ssb: engine: {NO_ENGINES}");
-        }
-        if self.split.is_some() && dialect != Dialect::Mysql {
-            bail!("ssb: split: {}", analytic::NO_SPLIT);
-        }
+        analytic::check_dialect("ssb", dialect, self.engine, self.split)?;
         session.execute_each(schema::create(dialect, self.engine))?;
         let scale = Scale { percent: self.scale_percent };
         let dimensions = Arc::new(Dimensions::new(scale));
