@@ -42,6 +42,7 @@ mod published;
 mod query;
 mod query_load;
 mod query_serve;
+mod query_serve_programs;
 mod query_shards;
 mod query_statements;
 mod query_support;

@@ -7,10 +7,11 @@ use std::time::{Duration, Instant};
 use mysql::consts::{ColumnFlags, ColumnType};
 use mysql::prelude::Queryable;
 use mysql::{ChangeUserOpts, Conn, Value};
-use spindle_scatter::proxy::{Plugin, User, Users, tls};
 
-use crate::serve_support::{Bench, RawClient, bench, bench_of_mysql, bench_of_shards, bench_with};
-use crate::{cli, in_check_all, skip, wait_until};
+use crate::serve_support::{
+    Bench, RawClient, bench, bench_of_mysql, bench_of_shards, bench_with, with_users,
+};
+use crate::{cli, in_check_all, wait_until};
 
 /// What a client is told of a result.
 #[derive(Debug, PartialEq)]
@@ -182,20 +183,6 @@ fn values_and_statements_beyond_one_packet_arrive_whole() {
     assert_eq!(client.exec_first::<usize, _, _>("SELECT LENGTH(?)", (&text,)).unwrap(), length);
     let back: Option<String> = client.query_first(format!("SELECT REPEAT('x', {LENGTH})")).unwrap();
     assert!(back == Some(text));
-}
-
-fn user(name: &str, password: &str, plugin: Option<Plugin>) -> User {
-    User { name: name.to_owned(), password: password.to_owned(), plugin }
-}
-
-fn with_users() -> Option<Bench> {
-    bench_with(|settings| {
-        settings.users = Users(vec![
-            user("native", "one", Some(Plugin::Native)),
-            user("sha2", "two", Some(Plugin::CachingSha2)),
-            user("any", "three", None),
-        ]);
-    })
 }
 
 #[test]
@@ -491,113 +478,6 @@ fn the_end_of_the_proxy_ends_its_queries() {
     assert_eq!(bench.running("SLEEP(602)"), 0);
     bench.wait_until_alone();
     assert!(Conn::new(bench.options()).is_err());
-}
-
-/// What a client of the command line prints.
-fn printed(command: &mut Command) -> String {
-    let output = command.stdin(Stdio::null()).output().unwrap();
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{errors}");
-    String::from_utf8(output.stdout).unwrap()
-}
-
-fn mariadb(bench: &Bench) -> Command {
-    let mut command = Command::new("mariadb");
-    let port = format!("--port={}", bench.address.port());
-    command.args(["--no-defaults", "--protocol=tcp", "--host=127.0.0.1", &port, "--user=any", "--batch"]);
-    command.env("MYSQL_PWD", "three");
-    command
-}
-
-#[test]
-fn the_client_of_the_command_line_works() {
-    let Some(bench) = in_check_all(with_users) else { return };
-    let query = "SELECT id, name, price, HEX(bytes) FROM kinds; USE information_schema; SELECT DATABASE(); \
-                 SHOW DATABASES LIKE 'shop'";
-    let through = printed(mariadb(&bench).args(["--default-character-set=utf8mb4", "shop", "-e", query]));
-    let mut expect =
-        "id\tname\tprice\tHEX(bytes)\n1\tit's é 中 \\\\\t-1234567890.1234\t00FF27\n2\t\t0.0000\t\n\
-                      3\tNULL\tNULL\tNULL\n"
-            .to_owned();
-    expect += "DATABASE()\ninformation_schema\nDatabase (shop)\nshop\n";
-    assert_eq!(through, expect);
-    let plugin = ["--default-auth=caching_sha2_password", "-e", "SELECT 7"];
-    assert_eq!(printed(mariadb(&bench).args(plugin)), "7\n7\n");
-    // Of another character set.
-    let latin = mariadb(&bench)
-        .args([
-            "--default-character-set=latin1",
-            "shop",
-            "-e",
-            "SELECT LEFT(name, 6) FROM kinds WHERE id = 1",
-        ])
-        .output()
-        .unwrap();
-    assert_eq!(latin.stdout, b"LEFT(name, 6)\nit's \xE9\n");
-}
-
-const SCRIPT: &str = r#"
-import datetime, decimal, sys, pymysql
-client = pymysql.connect(host="127.0.0.1", port=int(sys.argv[1]), user="any", password="three", database="shop")
-with client.cursor() as cursor:
-    cursor.execute("SELECT tiny, whole, price, ratio, day, moment, clock, name, bytes FROM kinds ORDER BY id")
-    first, second, third = cursor.fetchall()
-    assert first == (-128, 2**64 - 1, decimal.Decimal("-1234567890.1234"), 0.1, datetime.date(2020, 2, 29),
-        datetime.datetime(2020, 2, 29, 23, 59, 58, 1), -datetime.timedelta(hours=838, minutes=59, seconds=59),
-        "it's é 中 \\", b"\x00\xff'"), first
-    assert third == (None,) * 9, third
-    cursor.execute("SELECT COUNT(*) FROM fact WHERE day_id IN (%s, %s)", (1, 2))
-    assert cursor.fetchone() == (40,)
-    cursor.execute("SELECT id, %s FROM kinds WHERE bytes = %s", (b"\\\xff", b"\x00\xff'"))
-    assert cursor.fetchall() == ((1, b"\\\xff"),)
-    try:
-        cursor.execute("SELECT * FROM none_such")
-    except pymysql.err.ProgrammingError as error:
-        assert error.args[0] == 1146
-client.commit()
-client.ping()
-client.select_db("information_schema")
-client.close()
-print("done")
-"#;
-
-#[test]
-fn pymysql_works() {
-    let Some(bench) = in_check_all(with_users) else { return };
-    let python = "/usr/bin/python3";
-    let has_module = Command::new(python).args(["-c", "import pymysql"]).stderr(Stdio::null()).status();
-    if !has_module.is_ok_and(|status| status.success()) {
-        return skip("no PyMySQL").unwrap_or_default();
-    }
-    let port = bench.address.port().to_string();
-    assert_eq!(printed(Command::new(python).args(["-c", SCRIPT, &port])), "done\n");
-}
-
-#[test]
-fn tls_hides_what_is_said() {
-    let directory = tempfile::tempdir().unwrap();
-    let [certificate, key] = ["certificate.pem", "key.pem"].map(|name| directory.path().join(name));
-    let made = Command::new("openssl")
-        .args(["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1"])
-        .args(["-addext", "subjectAltName=IP:127.0.0.1"])
-        .args([&"-keyout".into(), &key, &"-out".into(), &certificate])
-        .stderr(Stdio::null())
-        .status();
-    if !made.is_ok_and(|status| status.success()) {
-        return skip("no openssl").unwrap_or_default();
-    }
-    let with_tls = || {
-        bench_with(|settings| {
-            settings.tls = Some(tls(&certificate, &key).unwrap());
-            settings.users = Users(vec![user("any", "three", Some(Plugin::CachingSha2))]);
-        })
-    };
-    let Some(bench) = in_check_all(with_tls) else { return };
-    let told = printed(mariadb(&bench).arg("--ssl").arg("--execute=status"));
-    let cipher = told.lines().find(|line| line.starts_with("SSL:")).unwrap();
-    assert!(cipher.contains("Cipher in use is TLS_") || cipher.contains("Cipher in use is ECDHE"), "{told}");
-    // Without it, too.
-    assert_eq!(printed(mariadb(&bench).args(["--skip-ssl", "-e", "SELECT 7"])), "7\n7\n");
 }
 
 #[test]

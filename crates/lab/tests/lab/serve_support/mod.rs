@@ -10,7 +10,7 @@ use mysql::prelude::Queryable;
 use mysql::{Conn, OptsBuilder};
 use spindle_load::Endpoint;
 use spindle_scatter::mapping::Mapping;
-use spindle_scatter::proxy::{Proxy, Settings, Users};
+use spindle_scatter::proxy::{Plugin, Proxy, Settings, User, Users};
 use spindle_scatter::servers::Server;
 use spindle_scatter::shards::Cluster;
 use spindle_scatter::split::Options;
@@ -223,4 +223,18 @@ impl RawClient {
         self.0.read_exact(&mut payload).unwrap();
         payload
     }
+}
+
+pub(crate) fn user(name: &str, password: &str, plugin: Option<Plugin>) -> User {
+    User { name: name.to_owned(), password: password.to_owned(), plugin }
+}
+
+pub(crate) fn with_users() -> Option<Bench> {
+    bench_with(|settings| {
+        settings.users = Users(vec![
+            user("native", "one", Some(Plugin::Native)),
+            user("sha2", "two", Some(Plugin::CachingSha2)),
+            user("any", "three", None),
+        ]);
+    })
 }
