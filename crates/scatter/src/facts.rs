@@ -2,6 +2,8 @@
 
 use std::fmt::Debug;
 
+use crate::sql::print::quoted;
+
 /// A table of a server.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TableFacts {
@@ -61,6 +63,14 @@ pub struct TableName {
     /// Without one, the connection's own.
     pub schema: Option<String>,
     pub name: String,
+}
+
+impl TableName {
+    /// As a statement has it.
+    pub fn quoted(&self) -> String {
+        let schema = self.schema.as_ref().map(|schema| format!("{}.", quoted(schema)));
+        schema.unwrap_or_default() + &quoted(&self.name)
+    }
 }
 
 /// A column of a query's result.

@@ -16,7 +16,7 @@ use crate::execute::Assigned;
 use crate::plan::{Plan, Refusal};
 use crate::servers::Server;
 use crate::sql::parse;
-use crate::sql::print::{explicit, quoted};
+use crate::sql::print::{explicit, quoted, text_literal};
 
 /// What is said with each script.
 pub const LIMITS: &str = "\
@@ -69,13 +69,12 @@ fn view(name: &str, server: &Server, what: &str, of: &str) -> String {
         options.get_db_name().unwrap_or_default()
     );
     let user = options.get_user().unwrap_or("root");
-    let literal = |text: &str| format!("'{}'", text.replace('\\', "\\\\").replace('\'', "\\'"));
     format!(
         "CREATE OR REPLACE TEMPORARY VIEW {} USING jdbc OPTIONS (url {}, user {}, password '${{env:MYSQL_PWD}}', {what} {});\n",
         quoted(name),
-        literal(&url),
-        literal(user),
-        literal(of)
+        text_literal(&url),
+        text_literal(user),
+        text_literal(of)
     )
 }
 

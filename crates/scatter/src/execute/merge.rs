@@ -5,6 +5,8 @@ use mysql::Conn;
 use mysql::consts::ColumnType;
 use mysql::prelude::Queryable;
 
+use crate::servers::BINARY;
+
 /// Longest statement. Servers take at least a mebibyte (`max_allowed_packet`).
 const STATEMENT_BYTES: usize = 512 << 10;
 
@@ -21,9 +23,6 @@ pub(super) struct Rows {
     pub(super) are_bytes: Vec<bool>,
     pub(super) rows: Vec<Vec<Option<Vec<u8>>>>,
 }
-
-/// Character set of columns that are bytes.
-const BINARY: u16 = 63;
 
 impl Rows {
     pub(super) fn of(columns: &[mysql::Column], rows: Vec<Vec<Option<Vec<u8>>>>) -> Rows {

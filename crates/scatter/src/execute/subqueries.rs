@@ -10,8 +10,9 @@ use sqlparser::ast::{Expr, Query, SetExpr, VisitMut, VisitorMut};
 
 use super::Answer;
 use crate::plan::Refusal;
+use crate::servers::BINARY;
 use crate::sql::parse;
-use crate::sql::print::verbatim;
+use crate::sql::print::{text_literal, verbatim};
 
 /// Values that take the place of a subquery after IN.
 const VALUES_MOST: usize = 10_000;
@@ -115,8 +116,6 @@ fn in_values(expr: &Expr, negated: bool, answer: &Answer) -> Result<Expr, Refusa
 
 /// A value of the type that it had as a column.
 fn literal(value: Option<&[u8]>, column: &Column) -> Result<Expr, Refusal> {
-    /// Character set of bytes.
-    const BINARY: u16 = 63;
     let Some(value) = value else { return Ok(verbatim("NULL")) };
     let text = String::from_utf8_lossy(value);
     let kind = column.column_type();
@@ -138,7 +137,7 @@ fn literal(value: Option<&[u8]>, column: &Column) -> Result<Expr, Refusal> {
         | ColumnType::MYSQL_TYPE_STRING
             if column.character_set() != BINARY =>
         {
-            format!("'{}'", text.replace('\\', "\\\\").replace('\'', "\\'"))
+            text_literal(&text)
         }
         _ => return Err(Refusal(format!("a subquery has values of the type {kind:?}"))),
     };

@@ -16,7 +16,7 @@ use super::reader::{Outlet, Reader};
 use super::rejects::RejectFile;
 use super::route::Route;
 use super::sink::Loader;
-use super::target::{Target, full_name};
+use super::target::Target;
 use super::{Destination, Input, Request, Start, Summary};
 
 /// Loads. `go_on` gets the number of bytes that are read of all files, and ends the load by an error.
@@ -29,7 +29,7 @@ pub fn run(request: &Request, go_on: &mut dyn FnMut(u64) -> Result<()>) -> Resul
     request.inputs.iter().try_for_each(|input| input.check(request))?;
     let statement = target.statement(request, "spindle");
     let identity = Identity {
-        table: full_name(&request.table),
+        table: request.table.quoted(),
         files: request.inputs.iter().map(Input::to_string).zip(sizes.iter().copied()).collect(),
         statement: format!("{statement} IGNORE {} LINES", request.format.ignored_lines),
         servers: request.cluster.servers.iter().map(|server| server.name.clone()).collect(),

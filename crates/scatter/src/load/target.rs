@@ -11,7 +11,7 @@ use crate::facts::{Kind, TableFacts, TableName};
 use crate::mapping::Mapping;
 use crate::servers::Server;
 use crate::servers::tables::table_facts;
-use crate::sql::print::quoted;
+use crate::sql::print::{quoted, text_literal};
 
 #[derive(Debug)]
 pub(super) struct Target {
@@ -50,26 +50,20 @@ impl Target {
         let column = |name: &String| if name.starts_with('@') { name.clone() } else { quoted(name) };
         let columns: Vec<String> = self.columns.iter().map(column).collect();
         format!(
-            "LOAD DATA LOCAL INFILE '{}' {duplicates}INTO TABLE {} {} ({})",
-            file.replace('\\', "\\\\").replace('\'', "''"),
-            full_name(&request.table),
+            "LOAD DATA LOCAL INFILE {} {duplicates}INTO TABLE {} {} ({})",
+            text_literal(file),
+            request.table.quoted(),
             request.format.clauses(),
             columns.join(", ")
         )
     }
 }
 
-pub(super) fn full_name(table: &TableName) -> String {
-    let schema = table.schema.iter().map(|schema| quoted(schema) + ".");
-    schema.collect::<String>() + &quoted(&table.name)
-}
-
 fn see(server: &Server, table: &TableName, loads: bool) -> Result<TableFacts> {
     let name = &server.name;
     let asking = || format!("asking {name} for the table {}", table.name);
-    let text = |text: &str| format!("'{}'", text.replace('\\', "\\\\").replace('\'', "''"));
-    let schema = table.schema.as_deref().map_or_else(|| "DATABASE()".to_owned(), text);
-    let which = format!("x.table_schema = {schema} AND x.table_name = {}", text(&table.name));
+    let schema = table.schema.as_deref().map_or_else(|| "DATABASE()".to_owned(), text_literal);
+    let which = format!("x.table_schema = {schema} AND x.table_name = {}", text_literal(&table.name));
 
     let mut connection = server.connect()?;
     check_table(&mut connection, table, name, &which, loads)?;
@@ -88,16 +82,16 @@ fn check_table(connection: &mut Conn, table: &TableName, name: &str, which: &str
         ))
         .with_context(asking)?;
     let Some((kind, engine, transactions)) = kind else {
-        return unfit(format!("{name} has no table {}", full_name(table)));
+        return unfit(format!("{name} has no table {}", table.quoted()));
     };
     if kind != "BASE TABLE" {
-        return unfit(format!("{} of {name} is a view", full_name(table)));
+        return unfit(format!("{} of {name} is a view", table.quoted()));
     }
     if loads && transactions.as_deref() != Some("YES") {
         let words = format!(
             "{} of {name} is of the engine {}, which cannot take back a batch that fails; \
              --split-into makes files for LOAD DATA",
-            full_name(table),
+            table.quoted(),
             engine.unwrap_or_default()
         );
         return unfit(words);
@@ -144,8 +138,7 @@ fn check_columns(
             None => seen.column(column).is_some(),
         };
         if !is_known {
-            let words =
-                format!("`{column}` is no column of {} on {}", full_name(&request.table), server.name);
+            let words = format!("`{column}` is no column of {} on {}", request.table.quoted(), server.name);
             return Err(Mistake::of_flag("columns", words));
         }
     }

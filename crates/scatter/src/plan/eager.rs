@@ -14,7 +14,7 @@ use super::block::{Block, Written, factor_at};
 use super::check::{check_clauses, check_expressions, columns_in};
 use super::conditions::{Conditions, all_of, conjuncts};
 use super::rewrite::name_items;
-use super::scope::{Scope, table_name};
+use super::scope::{Scope, alias_of};
 use super::semi_join::take_semi_joins;
 use crate::facts::{Facts, ResultColumn};
 use crate::sql::print::{explicit, quoted};
@@ -287,14 +287,8 @@ fn merge(
 
 /// The table of this alias in FROM.
 fn factor_of<'a>(from: &'a mut [TableWithJoins], alias: &str) -> Option<&'a mut TableFactor> {
-    let is_it = |factor: &TableFactor| match factor {
-        TableFactor::Table { name, alias: given, .. } => {
-            let given = given.as_ref().map(|alias| alias.name.value.clone());
-            let given = given.or_else(|| table_name(name).ok().map(|name| name.name));
-            given.is_some_and(|given| given.eq_ignore_ascii_case(alias))
-        }
-        _ => false,
-    };
+    let is_it =
+        |factor: &TableFactor| alias_of(factor).is_some_and(|given| given.eq_ignore_ascii_case(alias));
     let factors = from.iter_mut().flat_map(|from| {
         let joined = from.joins.iter_mut().map(|join| &mut join.relation);
         [&mut from.relation].into_iter().chain(joined)

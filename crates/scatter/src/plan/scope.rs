@@ -241,11 +241,17 @@ pub(super) fn column_text(place: &Place, column: &str) -> String {
     format!("{}.{}", quoted(&place.alias), quoted(column))
 }
 
+/// The name of a table in the query's expressions; `None` for what is no table.
+pub(super) fn alias_of(factor: &TableFactor) -> Option<String> {
+    let TableFactor::Table { name, alias, .. } = factor else { return None };
+    match alias {
+        Some(alias) => Some(alias.name.value.clone()),
+        None => table_name(name).ok().map(|name| name.name),
+    }
+}
+
 /// A table as a FROM clause of its own has it.
 pub(super) fn table_text(place: &Place) -> String {
-    let name = place.name.as_ref().map(|name| {
-        let schema = name.schema.as_ref().map(|schema| format!("{}.", quoted(schema))).unwrap_or_default();
-        format!("{schema}{}", quoted(&name.name))
-    });
-    format!("{} AS {}", name.unwrap_or_default(), quoted(&place.alias))
+    let name = place.name.as_ref().map(TableName::quoted).unwrap_or_default();
+    format!("{name} AS {}", quoted(&place.alias))
 }

@@ -11,7 +11,7 @@ use sqlparser::ast::{
 
 use super::check::columns_in;
 use super::conditions::{all_of, conjuncts};
-use super::scope::{Place, Scope, column_text, table_text};
+use super::scope::{Place, Scope, alias_of, column_text, table_text};
 use crate::facts::Kind;
 use crate::sql::print::explicit;
 
@@ -164,14 +164,12 @@ fn merged_columns(
 
 /// Takes a table with no joins of its own out of FROM.
 fn take_table(from: &mut Vec<TableWithJoins>, alias: &str) -> Option<JoinConstraint> {
-    let is_it = |factor: &TableFactor| match factor {
-        TableFactor::Table { name, alias: given, partitions, index_hints, .. } => {
-            let last = name.0.last().and_then(|part| part.as_ident()).map(|name| name.value.as_str());
-            let given = given.as_ref().map(|alias| alias.name.value.as_str()).or(last);
-            let is_plain = partitions.is_empty() && index_hints.is_empty();
-            is_plain && given.is_some_and(|given| given.eq_ignore_ascii_case(alias))
-        }
-        _ => false,
+    let is_plain = |factor: &TableFactor| {
+        matches!(factor, TableFactor::Table { partitions, index_hints, .. }
+            if partitions.is_empty() && index_hints.is_empty())
+    };
+    let is_it = |factor: &TableFactor| {
+        is_plain(factor) && alias_of(factor).is_some_and(|given| given.eq_ignore_ascii_case(alias))
     };
     if from.len() > 1
         && let Some(index) = from.iter().position(|from| from.joins.is_empty() && is_it(&from.relation))

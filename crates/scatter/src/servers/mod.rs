@@ -11,6 +11,9 @@ use mysql::{Conn, Opts, OptsBuilder};
 
 pub use session::Session;
 
+/// Character set of columns that are bytes.
+pub(crate) const BINARY: u16 = 63;
+
 /// A server with the database that a query reads.
 #[derive(Debug, Clone)]
 pub struct Server {

@@ -5,15 +5,15 @@ use mysql::Conn;
 use mysql::prelude::Queryable;
 
 use crate::facts::{Column, Kind, TableFacts, TableName};
+use crate::sql::print::text_literal;
 
 /// `None` for a table that the server does not have or does not show.
 pub(crate) fn table_facts(connection: &mut Conn, name: &TableName) -> Result<Option<TableFacts>> {
     let schema = match &name.schema {
-        Some(schema) => format!("'{}'", schema.replace('\\', "\\\\").replace('\'', "''")),
+        Some(schema) => text_literal(schema),
         None => "DATABASE()".to_owned(),
     };
-    let table = name.name.replace('\\', "\\\\").replace('\'', "''");
-    let which = format!("table_schema = {schema} AND table_name = '{table}'");
+    let which = format!("table_schema = {schema} AND table_name = {}", text_literal(&name.name));
     let of = |what: &str, from: &str, rest: &str| {
         format!("SELECT {what} FROM information_schema.{from} WHERE {which} {rest}")
     };

@@ -102,17 +102,12 @@ fn difference(one: &TableFacts, other: &TableFacts) -> Option<String> {
     Some(format!("has a column {} of {}", column.name, column.declared))
 }
 
-fn text(name: &TableName) -> String {
-    let schema = name.schema.as_ref().map(|schema| format!("{}.", quoted(schema)));
-    format!("{}{}", schema.unwrap_or_default(), quoted(&name.name))
-}
-
 /// Index of a server whose rows are not those of the first.
 fn differing(name: &TableName, connections: &mut [Conn]) -> Result<Option<usize>> {
     let mut first = None;
     for (index, connection) in connections.iter_mut().enumerate() {
         let row: Option<(String, Option<u64>)> = connection
-            .query_first(format!("CHECKSUM TABLE {}", text(name)))
+            .query_first(format!("CHECKSUM TABLE {}", name.quoted()))
             .with_context(|| format!("comparing the table {}", name.name))?;
         let checksum = row.and_then(|(_, checksum)| checksum);
         match first {
@@ -134,7 +129,7 @@ fn misplaced(
 ) -> Result<Option<(usize, String)>> {
     let count = connections.len();
     let column = quoted(key);
-    let query = format!("SELECT DISTINCT CAST({column} AS CHAR) FROM {} LIMIT {SAMPLED}", text(name));
+    let query = format!("SELECT DISTINCT CAST({column} AS CHAR) FROM {} LIMIT {SAMPLED}", name.quoted());
     for (index, connection) in connections.iter_mut().enumerate() {
         let values: Vec<Option<String>> = connection
             .query(&query)

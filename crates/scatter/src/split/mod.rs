@@ -11,6 +11,7 @@ use mysql::Conn;
 
 use crate::plan::{Block, Part, Refusal};
 use crate::servers::explain::{Step, explain};
+use crate::sql::print::text_literal;
 
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
@@ -134,6 +135,6 @@ fn partitions(block: &Block, table: usize, whole: &[Step]) -> Option<Split> {
 fn literal(value: &str, is_number: bool) -> String {
     match is_number {
         true => value.to_owned(),
-        false => format!("'{}'", value.replace('\\', "\\\\").replace('\'', "''")),
+        false => text_literal(value),
     }
 }

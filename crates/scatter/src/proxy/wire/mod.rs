@@ -13,13 +13,12 @@ use mysql_common::io::BufMutExt;
 pub(in crate::proxy) use self::packets::Packets;
 use crate::proxy::fault::Fault;
 use crate::proxy::prepared::Fetched;
+use crate::servers::BINARY;
 
 /// Marks a NULL in a text row.
 const NULL: u8 = 0xFB;
 const END: u8 = 0xFE;
 const ERROR: u8 = 0xFF;
-/// The character set of values that are bytes.
-const BINARY: u16 = 63;
 
 /// What a statement without a result did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
