@@ -17,6 +17,8 @@ pub struct TableFacts {
     /// Those of unique ones.
     pub unique: Vec<Vec<String>>,
     pub is_base_table: bool,
+    /// The column by whose ranges, lists or hash its rows are in partitions.
+    pub partitioned_by: Option<String>,
     /// The column by which its rows are on several servers; `None` if each has them all.
     pub key: Option<String>,
 }
@@ -95,6 +97,12 @@ impl ResultColumn {
 pub trait Facts: Debug {
     /// `None` for a table that the server does not have or does not show.
     fn table(&self, name: &TableName) -> Option<TableFacts>;
+
+    /// About how many combinations of values these columns have, each with the number of values that it has at most;
+    /// `None` if nobody knows.
+    fn groups(&self, _table: &TableName, _columns: &[(&str, u64)]) -> Option<u64> {
+        None
+    }
 
     /// The columns of a query's result.
     ///

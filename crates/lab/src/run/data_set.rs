@@ -70,10 +70,17 @@ pub(super) struct Recipe<'a> {
     pub settings: BTreeMap<String, String>,
     /// See [`WorkloadSpec::data_set`].
     pub data_set: String,
+    /// Of the servers that hold the database together; see [`spindle_load::Declared::shards`].
+    #[serde(skip_serializing_if = "is_first")]
+    pub shard: u32,
     #[serde(skip)]
     pub workload: &'a WorkloadSpec,
     pub seed: u64,
     pub mounts: Vec<MountRecipe<'a>>,
+}
+
+fn is_first(shard: &u32) -> bool {
+    *shard == 0
 }
 
 #[derive(Debug)]
@@ -185,12 +192,13 @@ impl Load<'_> {
 
     fn fill_server(&self, running: &dyn Running, progress: &mut Progress) -> Result<()> {
         let workload = self.recipe.workload.build_with_tools(FOREIGN_TOOLS)?;
-        let (endpoint, seed, interrupt) = (running.endpoint(), self.recipe.seed, self.interrupt.clone());
+        let Recipe { seed, shard, .. } = self.recipe;
+        let (endpoint, interrupt) = (running.endpoint(), self.interrupt.clone());
         let (sender, told) = channel();
         let load = move || {
             // A foreign tool is a child of this thread.
             interrupt.kill_on_signal(0, || {
-                workload.load(&endpoint, seed, &mut |loaded| {
+                workload.load_shard(&endpoint, shard, seed, &mut |loaded| {
                     // The receiver is gone if the load was given up.
                     let _ = sender.send(loaded);
                     // For loads without a process to kill: SQLite, and a server that runs already.

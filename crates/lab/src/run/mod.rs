@@ -7,12 +7,12 @@
 mod cause;
 pub mod client;
 mod data_set;
+mod further;
 mod order;
 mod phases;
 mod pilot;
 pub mod preflight;
 mod probe;
-mod replicas;
 mod trial;
 mod work_directory;
 

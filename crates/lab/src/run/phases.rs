@@ -11,7 +11,7 @@ use anyhow::Result;
 use spindle_load::Second;
 
 use super::client::ClientProcess;
-use super::replicas::Replicas;
+use super::further::Further;
 use crate::host::interrupt::Interrupt;
 use crate::host::other_runs::{OtherRuns, RunHead};
 use crate::host::progress::Progress;
@@ -211,12 +211,12 @@ fn sample(
     interrupt: &Interrupt,
     time: &TrialTime,
     mounts: &mut Mounts,
-    replicas: &mut Replicas<'_>,
+    further: &mut Further<'_>,
     running: &mut dyn Running,
 ) -> Result<Sample> {
     interrupt.kill_on_signal(running.process_id(), || {
         let mut sample = Sample::take(mounts, running, &time.clock)?;
-        replicas.look(&mut sample)?;
+        further.look(&mut sample)?;
         Ok(sample)
     })
 }

@@ -3,7 +3,7 @@
 
 pub(super) mod memory;
 pub(super) mod trace;
-mod warm_up;
+pub(super) mod warm_up;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,9 +14,9 @@ use anyhow::{Context, Result, bail};
 use spindle_load::{RunSpec, Workload};
 
 use super::data_set::{DataSets, Load, Recipe};
+use super::further::{Further, READY_PATIENCE, Roles, Start, Title};
 use super::phases::{Observed, Phases, WindowEvents};
 use super::probe::Probe;
-use super::replicas::{READY_PATIENCE, Replicas, Roles};
 use super::{Servers, cause, instance};
 use crate::host::interrupt::Interrupt;
 use crate::host::other_runs::OtherRuns;
@@ -82,7 +82,7 @@ struct Finding {
 struct Attempt<'a, 'p> {
     laboratory: &'a Laboratory<'a>,
     planned: &'a PlannedTrial,
-    replicas: Replicas<'a>,
+    further: Further<'a>,
     mounts: Mounts,
     memory: ServerMemory,
     phases: &'a mut Phases<'p>,
@@ -107,9 +107,9 @@ impl Laboratory<'_> {
         let (started_at, started) = (provenance::now(), Clocks::now());
         let title = format!("{}, trial {}", self.cell.name, planned.trial);
         self.publisher.begin_trial(&title, self.dilation);
-        for (index, layout) in self.layouts().enumerate() {
-            let owner = if index == 0 { String::new() } else { format!("replica {index}: ") };
-            self.publisher.storage(&owner, layout);
+        self.publisher.storage("", self.layout());
+        for (title, layout) in self.further() {
+            self.publisher.storage(&format!("{}: ", title.short()), layout);
         }
         let mut phases = Phases::new(title, progress, self.interrupt, self.other_runs, self.publisher);
         let mut finding = Finding::default();
@@ -154,9 +154,13 @@ impl Laboratory<'_> {
         finding: &mut Finding,
     ) -> Result<()> {
         let server = &*self.servers[&self.cell.server];
-        let snapshots: Vec<(&Layout, PathBuf)> = self
-            .layouts()
-            .map(|layout| Ok((layout, self.snapshot(server, layout, data_sets, phases)?)))
+        let is_sharded = self.shards() > 1;
+        let snapshots: Vec<(&Layout, PathBuf)> = (0..)
+            .zip(self.layouts())
+            .map(|(index, layout)| {
+                let shard = if is_sharded { index } else { 0 };
+                Ok((layout, self.snapshot(server, layout, shard, data_sets, phases)?))
+            })
             .collect::<Result<_>>()?;
         phases.progress.trial_started();
 
@@ -181,18 +185,19 @@ impl Laboratory<'_> {
             .context("restoring the snapshot")
         };
         let mounts = restore(0, "")?;
-        let further = (1..snapshots.len()).map(|number| {
-            restore(number, &format!("replica-{number}")).with_context(|| format!("replica {number}"))
+        let further = (1..).zip(self.further()).map(|(index, (title, _))| {
+            let mounts = restore(index, &title.key).with_context(|| title.name.clone())?;
+            Ok((title, mounts))
         });
+        let further = further.collect::<Result<_>>()?;
         let roles = Roles::of(server, self.replication());
-        let replicas =
-            Replicas::new(roles, further.collect::<Result<_>>()?, self.interrupt, phases.time.clone());
+        let further = Further::new(roles, further, self.interrupt, phases.time.clone());
         let memory = ServerMemory::of(self.memory_bytes(), snapshots.len())?;
-        let mut attempt = Attempt { laboratory: self, planned, replicas, mounts, memory, phases, finding };
+        let mut attempt = Attempt { laboratory: self, planned, further, mounts, memory, phases, finding };
         attempt.set_timing(self.scenario.run.start == StartState::Cold)?;
         attempt.run().map_err(|error| attempt.cause(error))?;
         attempt.memory.check()?;
-        attempt.replicas.down()?;
+        attempt.further.down()?;
         attempt.mounts.down().context("taking the storage down")?;
         attempt.memory.remove()
     }
@@ -209,12 +214,25 @@ impl Laboratory<'_> {
         self.scenario.servers[&self.cell.server].replication.as_ref()
     }
 
-    /// The layouts of the cell and of its replicas.
-    fn layouts(&self) -> impl Iterator<Item = &Layout> {
-        std::iter::once(self.layout()).chain(self.replication().into_iter().flat_map(|spec| &spec.replicas))
+    /// Servers that hold the database together.
+    fn shards(&self) -> u32 {
+        self.scenario.workloads[&self.cell.workload].shards()
     }
 
-    /// One hash for each mount, in the order of the layout; those of replicas follow.
+    /// The servers besides the first, each with the layout of its storage: replicas have their own, shards the cell's.
+    fn further(&self) -> Vec<(Title, &Layout)> {
+        let replicas = self.replication().into_iter().flat_map(|spec| &spec.replicas);
+        let replicas = replicas.enumerate().map(|(index, layout)| (Title::of_replica(index, layout), layout));
+        let shards = (2..=self.shards()).map(|number| (Title::of_shard(number), self.layout()));
+        replicas.chain(shards).collect()
+    }
+
+    /// The layouts of the first server and of the further ones.
+    fn layouts(&self) -> impl Iterator<Item = &Layout> {
+        std::iter::once(self.layout()).chain(self.further().into_iter().map(|(_, layout)| layout))
+    }
+
+    /// One hash for each mount, in the order of the layout; those of further servers follow.
     fn stack_hash(&self) -> String {
         let of_layout = |layout: &Layout| {
             let stacks = layout.mounts.iter().map(|mount| self.scenario.stacks[&mount.stack].hash());
@@ -237,6 +255,7 @@ impl Laboratory<'_> {
         &self,
         server: &dyn Server,
         layout: &Layout,
+        shard: u32,
         data_sets: &mut DataSets,
         phases: &mut Phases<'_>,
     ) -> Result<PathBuf> {
@@ -249,6 +268,7 @@ impl Laboratory<'_> {
             server_source: &spec.source,
             settings: server.load_settings(&spec.settings),
             data_set: workload.data_set(),
+            shard,
             workload,
             seed: scenario.run.seed,
             mounts: layout.recipes(&scenario.stacks),
@@ -266,15 +286,15 @@ impl Laboratory<'_> {
 }
 
 impl Attempt<'_, '_> {
-    /// What the kernel, the storage and the replicas say about an error that was noticed.
+    /// What the kernel, the storage and the further servers say about an error that was noticed.
     fn cause(&mut self, noticed: anyhow::Error) -> anyhow::Error {
-        let error = self.replicas.cause(cause::of_storage(noticed, &mut self.mounts));
+        let error = self.further.cause(cause::of_storage(noticed, &mut self.mounts));
         self.memory.cause(error)
     }
 
     fn set_timing(&mut self, on: bool) -> Result<()> {
         self.mounts.set_timing(on)?;
-        self.replicas.set_timing(on)
+        self.further.set_timing(on)
     }
 
     /// From the start of the server to its stop.
@@ -288,7 +308,7 @@ impl Attempt<'_, '_> {
             ..instance(&self.mounts, &work_directory.join("trial"), settings, &self.phases.time)?
         };
         let server = &*servers[&cell.server];
-        let running = self.replicas.start_primary(server, &instance);
+        let running = self.further.start_first(server, &instance);
         let mut running = running.context("starting the server")?;
         let measured = self.measured(&mut *running, &server.circular_files(&instance));
         let (client, mut window) = measured.map_err(|error| cause::of_server(error, &mut *running))?;
@@ -329,6 +349,7 @@ impl Attempt<'_, '_> {
         let Laboratory { scenario, cell, .. } = self.laboratory;
         RunSpec {
             endpoint: running.endpoint(),
+            further: self.further.shards(),
             workload: scenario.workloads[&cell.workload].clone(),
             seed: self.planned.seed,
             once: scenario.run.once,
@@ -355,7 +376,14 @@ impl Attempt<'_, '_> {
             interrupt.kill_on_signal(server_id, || running.fill_cache())?;
         }
         let durability = self.ask(running)?;
-        self.replicas.follow(laboratory.work_directory, &self.memory)?;
+        let server = &*laboratory.servers[&laboratory.cell.server];
+        self.further.start(&Start {
+            server,
+            settings: &scenario.servers[&laboratory.cell.server].settings,
+            state: scenario.run.start,
+            work_directory: laboratory.work_directory,
+            memory: &self.memory,
+        })?;
         let run_spec = self.run_spec(running);
         if scenario.run.once && scenario.run.start == StartState::Warm {
             self.pass_before(&run_spec)?;
@@ -380,12 +408,12 @@ impl Attempt<'_, '_> {
             interrupt.kill_on_signal(server_id, || probe.end())?;
         }
         self.phases.enter("measure")?;
-        let (mounts, replicas) = (&mut self.mounts, &mut self.replicas);
+        let (mounts, further) = (&mut self.mounts, &mut self.further);
         let layout = laboratory.layout();
         let events = WindowEvents::of(scenario, layout, laboratory.dilation);
         let observed = Observed {
             mounts: &mut *mounts,
-            replicas: &mut *replicas,
+            further: &mut *further,
             running: &mut *running,
             is_traced: laboratory.traces.is_some(),
         };
@@ -393,7 +421,7 @@ impl Attempt<'_, '_> {
         window.durability = durability;
         window.settling = settling;
         mounts.check()?;
-        replicas.check()?;
+        further.check()?;
         Ok((client, window))
     }
 
@@ -408,14 +436,14 @@ impl Attempt<'_, '_> {
         let Laboratory { interrupt, .. } = laboratory;
         let server_id = running.process_id();
         let run_spec = self.run_spec(running);
-        let (mounts, replicas) = (&mut self.mounts, &mut self.replicas);
-        self.phases.enter(if replicas.are_there() { "catch-up" } else { "verify" })?;
+        let (mounts, further) = (&mut self.mounts, &mut self.further);
+        self.phases.enter(if further.are_replicas() { "catch-up" } else { "verify" })?;
         mounts.set_timing(false)?;
         if let Some(client) = client {
             interrupt.kill_on_signal(client.process_id(), || client.stop())?;
         }
-        if replicas.are_there() {
-            replicas.catch_up(&mut window)?;
+        if further.are_replicas() {
+            further.catch_up(&mut window)?;
             self.phases.enter("verify")?;
         }
         let checks = self.verify(&run_spec, server_id)?;
@@ -427,7 +455,7 @@ impl Attempt<'_, '_> {
 
         self.phases.enter("stop")?;
         let patience = laboratory.wait(STOP_PATIENCE).patience;
-        self.replicas.stop(patience)?;
+        self.further.stop(patience)?;
         interrupt.kill_on_signal(server_id, || running.discard(patience))?;
         self.keep_traces()
     }
@@ -448,14 +476,14 @@ impl Attempt<'_, '_> {
     fn ask(&mut self, running: &mut dyn Running) -> Result<Durability> {
         let Laboratory { scenario, cell, interrupt, .. } = self.laboratory;
         let mut names: Vec<String> = scenario.servers[&cell.server].settings.keys().cloned().collect();
-        names.extend(self.replicas.told_settings());
+        names.extend(self.further.told_settings());
         interrupt.kill_on_signal(running.process_id(), || {
             self.finding.settings = running.settings(&names)?;
             running.durability().context("asking the server for the settings of its logs")
         })
     }
 
-    /// Runs the workload's checks on the server and on every replica. A failed check is an error.
+    /// Runs the workload's checks on every server. A failed check is an error.
     fn verify(&mut self, run_spec: &RunSpec, server_id: u32) -> Result<Vec<Check>> {
         let workload: Arc<dyn Workload> = Arc::from(run_spec.workload.build_with_tools(FOREIGN_TOOLS)?);
         let wait = self.laboratory.wait(VERIFY_PATIENCE);
@@ -465,7 +493,7 @@ impl Attempt<'_, '_> {
         };
         self.laboratory.interrupt.kill_on_signal(server_id, || {
             let mut checks = wait.for_work(work).context("verifying the database")?;
-            checks.extend(self.replicas.verify(&workload, wait.patience)?);
+            checks.extend(self.further.verify(&workload, wait.patience)?);
             if let Some(failed) = checks.iter().find(|check| !check.passed) {
                 bail!("the database is not consistent: {}: {}", failed.name, failed.detail);
             }

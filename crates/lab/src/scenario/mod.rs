@@ -14,6 +14,7 @@ mod names;
 pub mod plan;
 mod procedure;
 mod replication;
+mod shards;
 mod storage;
 #[cfg(test)]
 mod tests;

@@ -567,6 +567,43 @@ fn a_storage_engine_is_refused_where_there_are_none() {
     );
 }
 
+/// The good scenario with flights over so many servers in the place of TPC-C.
+fn sharded(count: u32) -> String {
+    changed(
+        "kind = \"tpcc\"\nwarehouses = 10\nterminals = 16\n",
+        &format!("kind = \"ontime\"\nrows = 20000\nshards = {count}\n"),
+    )
+    .replace(
+        "start = \"warm-fast\"\nwarm_up = \"10 s\"\nsettle = \"5 s\"\nmeasure = \"30 s\"",
+        "measure = \"once\"\nat_most = \"1 min\"",
+    )
+}
+
+#[test]
+fn a_database_is_on_several_servers_only_where_each_is_our_own() {
+    assert_eq!(parsed(&sharded(2)).workloads["tpcc"].shards(), 2);
+    let check = |text: String, expect: &str| {
+        let error = Scenario::parse("test", &text, &BOUNDS).unwrap_err();
+        assert_eq!(error.to_string(), format!("workloads.tpcc.shards: {expect}"));
+    };
+    check(sharded(9), "9 is out of range; it can be 1 to 8");
+    check(
+        sharded(2)
+            .replace("kind = \"mariadb\"", "kind = \"sqlite\"")
+            .replace("innodb_buffer_pool_size", "cache_size"),
+        "server `mariadb` is of kind = \"sqlite\"; servers that hold a database together are `adapter`, `mariadb` and `mysql`",
+    );
+    let replicas = "[servers.mariadb.replication]\nmode = \"async\"\nreplicas = [\"hdd\"]\n[workloads.tpcc]";
+    check(
+        sharded(2).replace("[workloads.tpcc]", replicas),
+        "server `mariadb` has replicas; a server of several has none",
+    );
+    check(
+        sharded(8).replace("96M", "2G"),
+        "8 servers `mariadb` reserve 16384 MiB of memory, more than this machine's 8192 MiB",
+    );
+}
+
 /// The good scenario with these lines as its server's replication.
 fn replicated(lines: &str) -> String {
     changed("[workloads.tpcc]", &format!("[servers.mariadb.replication]\n{lines}\n[workloads.tpcc]"))

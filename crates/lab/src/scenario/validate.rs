@@ -8,7 +8,9 @@ use spindle_load::WorkloadSpec;
 
 use super::file::{ScenarioFile, ServerTable, SizeText};
 use super::matrix::sweep;
-use super::{Bounds, Scenario, ServerSpec, events, fill, fit, names, plan, procedure, replication, storage};
+use super::{
+    Bounds, Scenario, ServerSpec, events, fill, fit, names, plan, procedure, replication, shards, storage,
+};
 use crate::claims;
 use crate::record::{Cell, PublishedTag, StartState};
 use crate::server::{SourceKeys, catalog};
@@ -64,6 +66,7 @@ pub(super) fn validate(
     check_published(&scenario)?;
     storage::check_placement(&scenario)?;
     replication::check_drives(&scenario)?;
+    shards::check(&scenario, bounds)?;
     check_running(&scenario)?;
     procedure::check(&scenario)?;
     fill::size_stacks(&mut scenario, &file.stacks)?;

@@ -60,6 +60,7 @@ mod sampling;
 mod serve_support;
 mod server_memory;
 mod server_support;
+mod shards_run;
 mod sqlite_run;
 mod stuck_storage;
 mod study;

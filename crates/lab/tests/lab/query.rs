@@ -82,6 +82,24 @@ fn a_dimension_that_only_filters_is_not_joined() {
     check("SELECT COUNT(*) FROM fact JOIN dim USING (day_id) WHERE dow IN (3, 5)", true);
 }
 
+#[test]
+fn distinct_values_of_a_dimension_are_counted_over_the_keys_of_the_fragments() {
+    let Some(mut bench) = in_check_all(bench) else { return };
+    for query in [
+        "SELECT year, COUNT(DISTINCT dow), MAX(dow), SUM(price) FROM fact JOIN dim USING (day_id) GROUP BY year",
+        "SELECT COUNT(DISTINCT dow), SUM(price) FROM fact JOIN dim USING (day_id)",
+        "SELECT year, GROUP_CONCAT(DISTINCT dow ORDER BY dow), SUM(price) FROM fact JOIN dim USING (day_id) GROUP BY year",
+    ] {
+        bench.check(query);
+    }
+    let query = "SELECT year, COUNT(DISTINCT dow), SUM(price) FROM fact JOIN dim USING (day_id) GROUP BY year";
+    let fragments = bench.fragments_of(query);
+    assert!(
+        fragments.iter().all(|text| !text.contains("`dim`") && text.contains("GROUP BY")),
+        "{fragments:#?}"
+    );
+}
+
 /// What Shard-Query answered wrongly (its last public state, 2022), each with a query that shows it.
 #[test]
 fn the_mistakes_of_shard_query_are_not_made() {

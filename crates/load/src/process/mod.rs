@@ -18,6 +18,9 @@ use spindle_base::text::causes;
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
 pub struct RunSpec {
     pub endpoint: Endpoint,
+    /// The servers of the further shards ([`crate::Declared::shards`]).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub further: Vec<Endpoint>,
     pub workload: WorkloadSpec,
     pub seed: u64,
     /// Fixed work: the terminals start with the first `Measure`, and the window ends when the work is done.
@@ -34,7 +37,15 @@ pub struct RunSpec {
 impl RunSpec {
     /// A workload that continues until `Stop`. A foreign tool runs as the caller.
     pub fn new(endpoint: Endpoint, workload: WorkloadSpec, seed: u64) -> RunSpec {
-        RunSpec { endpoint, workload, seed, once: false, terminals_most: None, tools_run_as: RunAs::Caller }
+        RunSpec {
+            endpoint,
+            further: Vec::new(),
+            workload,
+            seed,
+            once: false,
+            terminals_most: None,
+            tools_run_as: RunAs::Caller,
+        }
     }
 }
 
@@ -65,8 +76,8 @@ fn serve(
     });
     match built {
         Ok((spec, workload)) => {
-            let RunSpec { endpoint, seed, once, terminals_most, .. } = &spec;
-            let run = Run { endpoint, seed: *seed, once: *once, terminals_most: *terminals_most };
+            let RunSpec { endpoint, further, seed, once, terminals_most, .. } = &spec;
+            let run = Run { endpoint, further, seed: *seed, once: *once, terminals_most: *terminals_most };
             runner::serve(run, &workload, commands, events)
         }
         Err(error) => {

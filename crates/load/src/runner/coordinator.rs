@@ -128,6 +128,7 @@ impl<'a, Output: Write> Coordinator<'a, Output> {
     fn connect_terminals(&mut self, workload: &Arc<dyn Workload>) -> Result<()> {
         let terminals = self.terminals_most(&**workload);
         let start = Arc::new(Barrier::new(terminals as usize + 1));
+        let endpoints: Vec<_> = [self.run.endpoint].into_iter().chain(self.run.further).cloned().collect();
         for terminal in 0..terminals {
             let shared = Shared {
                 stop: self.stop.clone(),
@@ -139,11 +140,11 @@ impl<'a, Output: Write> Coordinator<'a, Output> {
                 at_work: self.at_work.clone(),
             };
             self.samples.push(shared.samples.clone());
-            let (workload, endpoint, seed) = (workload.clone(), self.run.endpoint.clone(), self.run.seed);
+            let (workload, endpoints, seed) = (workload.clone(), endpoints.clone(), self.run.seed);
             let messages = self.sender.clone();
             let thread = move || {
                 let _report = PanicReport(messages.clone());
-                match workload.connect(&endpoint, terminal, seed) {
+                match workload.connect_to_shards(&endpoints, terminal, seed) {
                     Ok(client) => {
                         let _ = messages.send(Message::Connected);
                         run(client, &shared, &messages);

@@ -36,6 +36,8 @@ use crate::workload::Workload;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Run<'a> {
     pub(crate) endpoint: &'a Endpoint,
+    /// As [`crate::process::RunSpec::further`].
+    pub(crate) further: &'a [Endpoint],
     pub(crate) seed: u64,
     /// Fixed work: the terminals start with the first `Measure`, and the window ends when they are done.
     pub(crate) once: bool,

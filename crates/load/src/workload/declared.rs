@@ -44,6 +44,12 @@ pub trait Declared: Debug + Send + Sync {
         None
     }
 
+    /// Servers that hold the database together, each a part of its sharded tables and a copy of the others. Only
+    /// MariaDB and MySQL can.
+    fn shards(&self) -> u32 {
+        1
+    }
+
     /// Transaction types that change nothing, by name.
     fn read_only_types(&self) -> &'static [&'static str] {
         &[]

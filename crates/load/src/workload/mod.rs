@@ -72,6 +72,27 @@ pub trait Workload: Debug + Send + Sync {
     /// Checks that the database is consistent. Clients must have stopped.
     fn verify(&self, endpoint: &Endpoint) -> Result<Vec<Check>>;
 
+    /// As [`Workload::load`], for one of the servers of [`Declared::shards`]; `shard` counts from zero.
+    fn load_shard(
+        &self,
+        endpoint: &Endpoint,
+        _shard: u32,
+        seed: u64,
+        progress: &mut OnProgress<'_>,
+    ) -> Result<()> {
+        self.load(endpoint, seed, progress)
+    }
+
+    /// As [`Workload::connect`], to all servers of [`Declared::shards`], in their order.
+    fn connect_to_shards(&self, endpoints: &[Endpoint], terminal: u32, seed: u64) -> Result<Box<dyn Client>> {
+        self.connect(&endpoints[0], terminal, seed)
+    }
+
+    /// As [`Workload::verify`], for one of the servers of [`Declared::shards`].
+    fn verify_shard(&self, endpoint: &Endpoint, _shard: u32) -> Result<Vec<Check>> {
+        self.verify(endpoint)
+    }
+
     /// The figure by which the cells of a workload are compared.
     fn metric(&self, kinds: &[KindSummary], duration_s: f64) -> Metric;
 }

@@ -13,6 +13,7 @@ fn flights(queries: &[&str]) -> WorkloadSpec {
         queries,
         engine: None,
         split: None,
+        shards: None,
     })
 }
 
@@ -47,7 +48,7 @@ fn every_query_of_the_study_is_answered_as_computed_from_the_flights() {
 
 #[test]
 fn every_query_of_the_benchmark_is_answered_as_computed_from_the_lines() {
-    let spec = ssb::Spec { scale_percent: 1, queries: Vec::new(), engine: None, split: None };
+    let spec = ssb::Spec { scale_percent: 1, queries: Vec::new(), engine: None, split: None, shards: None };
     let database = Database::loaded(WorkloadSpec::Ssb(spec));
     assert_eq!(run_once(&database).unwrap(), [1; 13]);
     database.check_failed(&[]);

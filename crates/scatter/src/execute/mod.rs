@@ -1,5 +1,6 @@
 //! The local executor: fragments on connections to servers, their rows in a temporary table, and the merge.
 
+mod idle;
 mod merge;
 mod running;
 mod subqueries;
@@ -15,6 +16,7 @@ use sqlparser::ast::Query;
 
 pub use running::Killer;
 
+use self::idle::Idle;
 use self::running::Running;
 use self::subqueries::Answering;
 use self::workers::{Fragment, Workers};
@@ -68,6 +70,10 @@ pub struct Scatter {
     is_private: bool,
     catalog: Catalog,
     running: Arc<Running>,
+    /// For fragments.
+    idle: Idle,
+    /// For merging.
+    idle_merging: Idle,
 }
 
 impl Scatter {
@@ -84,6 +90,8 @@ impl Scatter {
             options,
             homes,
             is_private: false,
+            idle: Idle::default(),
+            idle_merging: Idle::default(),
         })
     }
 
@@ -200,10 +208,11 @@ impl Scatter {
         // One connection can answer what one server has.
         let is_of_one = all.iter().all(|assigned| assigned.server == all[0].server);
         let is_split = all.iter().any(|assigned| assigned.split.parts.len() > 1);
-        Ok(match refused {
-            Some(refusal) if is_of_one && !is_split => Route::Passthrough(all[0].server, refusal),
-            _ => Route::Split(plan, all),
-        })
+        if is_of_one && !is_split {
+            let alone = || Refusal("there is one connection for its fragments".to_owned());
+            return Ok(Route::Passthrough(all[0].server, refused.unwrap_or_else(alone)));
+        }
+        Ok(Route::Split(plan, all))
     }
 
     /// Runs a statement.
@@ -234,13 +243,17 @@ impl Scatter {
     }
 
     fn run_split(&self, session: &Session, plan: &Plan, assigned: &[Assigned]) -> Result<Answer> {
-        let mut merging = self.cluster.servers[0].connect()?;
-        session.apply_to_merge(&mut merging)?;
+        let mut merging = self.idle_merging.connection(
+            0,
+            session,
+            |connection| session.apply_to_merge(connection),
+            || self.cluster.servers[0].connect(),
+        )?;
         let schema = plan.blocks.iter().find_map(|block| block.schema.as_deref());
         if let (None, None, Some(schema)) = (&self.first_database, &session.database, schema) {
             use_database(&mut merging, schema)?;
         }
-        let _running = self.running.add(0, &merging)?;
+        let running = self.running.add(0, &merging)?;
         let mut tables = Vec::new();
         for block in &plan.blocks {
             tables.push(merge::Table::create(&mut merging, &block.table, &block.shape())?);
@@ -256,7 +269,7 @@ impl Scatter {
                 })
             })
             .collect();
-        let workers = Workers { session, options: &self.options, running: &self.running };
+        let workers = Workers { session, options: &self.options, running: &self.running, idle: &self.idle };
         workers.run(&fragments, |index, rows| tables[index].take(&mut merging, rows))?;
         for table in tables {
             table.finish(&mut merging)?;
@@ -264,7 +277,13 @@ impl Scatter {
         for statement in plan.blocks.iter().flat_map(|block| block.before_merge()) {
             merging.query_drop(statement).with_context(|| format!("merging: {statement}"))?;
         }
-        answer(&mut merging, &plan.merge, Ok(fragments.len()))
+        let answer = answer(&mut merging, &plan.merge, Ok(fragments.len()))?;
+        drop(running);
+        if self.options.keeps_connections {
+            merging.reset().context("dropping the tables of the fragments' rows")?;
+            self.idle_merging.keep([(0, merging)]);
+        }
+        Ok(answer)
     }
 }
 

@@ -9,6 +9,7 @@ use anyhow::{Context, Result, anyhow};
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
+use super::idle::Idle;
 use super::merge::Rows;
 use super::running::Running;
 use super::values;
@@ -30,6 +31,7 @@ pub(super) struct Workers<'a> {
     pub(super) session: &'a Session,
     pub(super) options: &'a Options,
     pub(super) running: &'a Running,
+    pub(super) idle: &'a Idle,
 }
 
 /// The fragments of one server, and how many of them are taken.
@@ -70,15 +72,20 @@ impl Workers<'_> {
         let connections = self.connections(&queues)?;
         thread::scope(|scope| {
             let (sender, results) = channel();
-            for (index, connection) in connections {
-                let (sender, queue) = (sender.clone(), &queues[index]);
-                scope.spawn(move || self.work(connection, queue, &sender));
-            }
+            let work = |(index, connection)| {
+                let (sender, queue): (_, &Queue<'_>) = (sender.clone(), &queues[index]);
+                (index, scope.spawn(move || self.work(connection, queue, &sender)))
+            };
+            let workers: Vec<_> = connections.into_iter().map(work).collect();
             drop(sender);
             let outcome = self.taken(&results, fragments.len(), &mut take);
             if outcome.is_err() {
                 queues.iter().for_each(Queue::end);
                 self.running.kill();
+            } else if self.options.keeps_connections && !self.options.is_snapshot {
+                let ended =
+                    workers.into_iter().filter_map(|(index, worker)| Some((index, worker.join().ok()?)));
+                self.idle.keep(ended);
             }
             outcome
         })
@@ -135,8 +142,12 @@ impl Workers<'_> {
     fn connect(&self, server: usize) -> Result<Conn> {
         // After the time of all fragments, of which this one may not be the first that is told to be late.
         let longest = self.options.timeout.map(|timeout| timeout + Duration::from_secs(1));
-        let mut connection = self.running.servers[server].connect_for(longest)?;
-        self.session.apply(&mut connection)?;
+        let mut connection = self.idle.connection(
+            server,
+            self.session,
+            |connection| self.session.apply(connection),
+            || self.running.servers[server].connect_for(longest),
+        )?;
         if self.options.is_snapshot {
             connection
                 .query_drop("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
@@ -146,7 +157,8 @@ impl Workers<'_> {
         Ok(connection)
     }
 
-    fn work(&self, mut connection: Conn, queue: &Queue<'_>, sender: &Sender<Outcome>) {
+    /// Returns the connection.
+    fn work(&self, mut connection: Conn, queue: &Queue<'_>, sender: &Sender<Outcome>) -> Conn {
         while let Some(fragment) = queue.next() {
             let rows = self.answered(&mut connection, fragment, queue);
             let is_error = rows.is_err();
@@ -154,6 +166,7 @@ impl Workers<'_> {
                 break;
             }
         }
+        connection
     }
 
     /// A connection that is lost is made once more: nobody has seen a row yet.

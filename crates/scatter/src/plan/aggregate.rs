@@ -79,7 +79,7 @@ impl<'a> Call<'a> {
         };
         Ok(Call {
             name,
-            is_distinct: list.duplicate_treatment == Some(DuplicateTreatment::Distinct),
+            is_distinct: is_distinct(function),
             arguments: list.args.iter().map(argument).collect::<Result<_, _>>()?,
             clauses: &list.clauses,
         })
@@ -93,11 +93,19 @@ impl<'a> Call<'a> {
     }
 }
 
+fn is_distinct(function: &Function) -> bool {
+    matches!(&function.args, FunctionArguments::List(list)
+        if list.duplicate_treatment == Some(DuplicateTreatment::Distinct))
+}
+
 /// Whether an aggregate is the list of all its values.
 pub(super) fn needs_rows(name: &str, function: &Function) -> bool {
-    let is_distinct = matches!(&function.args, FunctionArguments::List(list)
-        if list.duplicate_treatment == Some(DuplicateTreatment::Distinct));
-    matches!(name, "GROUP_CONCAT" | "JSON_ARRAYAGG" | "JSON_OBJECTAGG") && !is_distinct
+    matches!(name, "GROUP_CONCAT" | "JSON_ARRAYAGG" | "JSON_OBJECTAGG") && !is_distinct(function)
+}
+
+/// Whether it makes no difference how often an aggregate has a value.
+pub(super) fn is_of_values(name: &str, function: &Function) -> bool {
+    matches!(name, "MIN" | "MAX" | "BIT_AND" | "BIT_OR") || is_distinct(function)
 }
 
 /// The server computes a quotient with more digits than it shows, and goes on computing with them.

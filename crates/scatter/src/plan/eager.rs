@@ -9,7 +9,7 @@ use sqlparser::ast::{
 };
 
 use super::Refusal;
-use super::aggregate::{Parts, aggregate, needs_rows};
+use super::aggregate::{Parts, aggregate, is_of_values, needs_rows};
 use super::block::{Block, Written, factor_at};
 use super::check::{check_clauses, check_expressions, columns_in};
 use super::conditions::{Conditions, all_of, conjuncts};
@@ -21,7 +21,7 @@ use crate::sql::print::{explicit, quoted};
 
 /// A larger dimension costs more than it saves.
 pub const DIMENSION_ROWS_MOST: u64 = 200_000;
-/// Groups that the fragments may return, of a table with this many rows for each.
+/// Groups that all fragments may return, of a table with this many rows for each.
 const GROUPS_MOST: u64 = 100_000;
 const ROWS_EACH: u64 = 10;
 
@@ -46,13 +46,14 @@ pub(super) fn plan_eager(
     let of_fact = take_conditions(&mut rest, &scope, fact)?;
 
     // What is left of the query reads groups in the place of the fact table.
-    let mut parts = Parts::default();
-    if let ControlFlow::Break(refusal) =
-        VisitMut::visit(&mut rest, &mut Aggregates { parts: &mut parts, scope: &scope, fact, depth: 0 })
-    {
+    let mut aggregates =
+        Aggregates { parts: Parts::default(), of_dimensions: false, scope: &scope, fact, depth: 0 };
+    if let ControlFlow::Break(refusal) = VisitMut::visit(&mut rest, &mut aggregates) {
         return Err(refusal);
     }
-    if parts.columns.is_empty() || !parts.distinct.is_empty() || !parts.means.is_empty() {
+    let Aggregates { parts, of_dimensions, .. } = aggregates;
+    let is_any = of_dimensions || !parts.columns.is_empty();
+    if !is_any || !parts.distinct.is_empty() || !parts.means.is_empty() {
         return refused("its aggregates are not merged by themselves");
     }
     let mut names = Names { scope: &scope, fact, columns: Vec::new() };
@@ -68,7 +69,7 @@ pub(super) fn plan_eager(
     // Without any GROUP BY there is one group, of no rows as well.
     let is_one_group = matches!(&select.group_by, GroupByExpr::Expressions(keys, _) if keys.is_empty());
     if !columns.is_empty() || semi_joins.is_empty() || !is_one_group {
-        check_groups(&conditions, &scope, fact, &columns)?;
+        check_groups(&conditions, &scope, fact, &columns, facts)?;
     }
 
     let alias = &scope.places[fact].alias;
@@ -157,7 +158,9 @@ fn take_conditions(query: &mut Query, scope: &Scope, fact: usize) -> Result<Vec<
 
 /// Puts what merges an aggregate in its place.
 struct Aggregates<'a> {
-    parts: &'a mut Parts,
+    parts: Parts,
+    /// There is one of dimensions' values alone, which the merge computes.
+    of_dimensions: bool,
     scope: &'a Scope,
     fact: usize,
     depth: usize,
@@ -176,9 +179,16 @@ impl VisitorMut for Aggregates<'_> {
 
     fn pre_visit_expr(&mut self, expression: &mut Expr) -> ControlFlow<Refusal> {
         let Some((name, function)) = aggregate(expression) else { return ControlFlow::Continue(()) };
-        let is_of_fact = columns_in(expression).is_some_and(|columns| {
-            columns.iter().all(|column| self.scope.place_of(column) == Some(self.fact))
-        });
+        let columns = columns_in(expression);
+        let are_all = |is_it: &dyn Fn(usize) -> bool| {
+            let is_it = |column: &Expr| self.scope.place_of(column).is_some_and(is_it);
+            columns.as_ref().is_some_and(|columns| columns.iter().all(is_it))
+        };
+        let is_of_fact = are_all(&|place| place == self.fact);
+        if !is_of_fact && are_all(&|place| place != self.fact) && is_of_values(&name, function) {
+            self.of_dimensions = true;
+            return ControlFlow::Continue(());
+        }
         if !is_of_fact || needs_rows(&name, function) {
             return ControlFlow::Break(Refusal("an aggregate is not of the fact table alone".to_owned()));
         }
@@ -225,12 +235,13 @@ impl Visitor for Names<'_> {
 }
 
 /// Each column by which the fragments group must be the key of a dimension: of others nobody knows how many values
-/// they have.
+/// they have. Where all combinations of keys are too many, the server is asked for those that there are.
 fn check_groups(
     conditions: &Conditions,
     scope: &Scope,
     fact: usize,
     columns: &[String],
+    facts: &dyn Facts,
 ) -> Result<(), Refusal> {
     if columns.is_empty() {
         return refused("it joins no dimension by a key");
@@ -246,15 +257,19 @@ fn check_groups(
         });
         others.filter_map(|place| scope.places[place].facts.as_ref().map(|facts| facts.rows)).min()
     };
-    let mut groups = 1_u64;
+    let mut keys = Vec::new();
     for column in columns {
         match dimension_rows(column) {
-            Some(rows) => groups = groups.saturating_mul(rows.max(1)),
+            Some(rows) => keys.push((column.as_str(), rows.max(1))),
             None => return Err(Refusal(format!("{column} is the key of no dimension"))),
         }
     }
-    let rows = scope.places[fact].facts.as_ref().map_or(0, |facts| facts.rows);
-    match groups <= GROUPS_MOST && groups.saturating_mul(ROWS_EACH) <= rows {
+    let place = &scope.places[fact];
+    let rows = place.facts.as_ref().map_or(0, |facts| facts.rows);
+    let are_few = |groups: u64| groups <= GROUPS_MOST && groups.saturating_mul(ROWS_EACH) <= rows;
+    let most = keys.iter().fold(1_u64, |product, (_, rows)| product.saturating_mul(*rows));
+    let sampled = || place.name.as_ref().and_then(|name| facts.groups(name, &keys));
+    match are_few(most) || sampled().is_some_and(are_few) {
         true => Ok(()),
         false => refused("its groups are too many"),
     }

@@ -14,6 +14,7 @@ use super::sessions::Connection;
 use super::statement::{Kind, Statement};
 use crate::execute::{Answer, Scatter};
 use crate::servers::session::use_database;
+use crate::split::Options;
 use crate::sql::print::quoted;
 use crate::sql::statements::Quoting;
 
@@ -77,7 +78,9 @@ impl<'a> Backend<'a> {
     /// A session with the database and the settings of the one before.
     fn reopen(&mut self) -> Result<()> {
         self.close();
-        let mut scatter = Scatter::connect(self.settings.cluster.clone(), self.settings.options)?;
+        // Every client has its own, and most are idle.
+        let options = Options { keeps_connections: false, ..self.settings.options };
+        let mut scatter = Scatter::connect(self.settings.cluster.clone(), options)?;
         set_names(self.wishes.collation, |statement| scatter.run(statement).map(drop))?;
         if let Some(database) = &self.wishes.database {
             scatter.run(&format!("USE {}", quoted(database)))?;

@@ -11,8 +11,11 @@ use mysql::prelude::Queryable;
 use super::{Cluster, check};
 use crate::facts::{Facts, ResultColumn, TableFacts, TableName};
 use crate::servers::session::{Session, use_database};
-use crate::servers::tables::table_facts;
+use crate::servers::tables::{group_count, table_facts};
 use crate::servers::{Server, words};
+
+/// A table and some of its columns.
+type Groups = (TableName, Vec<String>);
 
 /// Asks each question once. Of several servers, all are asked of a table, and the first one of results.
 #[derive(Debug)]
@@ -21,6 +24,7 @@ pub struct Catalog {
     connections: RefCell<Vec<Conn>>,
     database: Option<String>,
     known: RefCell<BTreeMap<TableName, Option<TableFacts>>>,
+    groups: RefCell<BTreeMap<Groups, Option<u64>>>,
     /// What was found wrong since the last [`Catalog::check`].
     wrong: RefCell<Option<Error>>,
 }
@@ -32,6 +36,7 @@ impl Catalog {
             cluster: cluster.clone(),
             database: None,
             known: RefCell::default(),
+            groups: RefCell::default(),
             wrong: RefCell::default(),
         })
     }
@@ -56,6 +61,7 @@ impl Catalog {
     /// A statement may have changed the tables.
     pub fn forget(&mut self) {
         self.known.get_mut().clear();
+        self.groups.get_mut().clear();
     }
 
     /// # Errors
@@ -91,6 +97,21 @@ impl Facts for Catalog {
             None
         });
         self.known.borrow_mut().insert(name.clone(), found.clone());
+        found
+    }
+
+    fn groups(&self, table: &TableName, columns: &[(&str, u64)]) -> Option<u64> {
+        let key = (table.clone(), columns.iter().map(|(name, _)| (*name).to_owned()).collect());
+        if let Some(known) = self.groups.borrow().get(&key) {
+            return *known;
+        }
+        // Each shard has rows of its own, but of the same kind.
+        let found =
+            group_count(&mut self.connections.borrow_mut()[0], table, columns).unwrap_or_else(|error| {
+                self.wrong.borrow_mut().get_or_insert(error);
+                None
+            });
+        self.groups.borrow_mut().insert(key, found);
         found
     }
 

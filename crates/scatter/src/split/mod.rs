@@ -21,13 +21,21 @@ pub struct Options {
     pub is_snapshot: bool,
     /// Longest time for all fragments.
     pub timeout: Option<Duration>,
+    /// Connections for fragments stay between queries.
+    pub keeps_connections: bool,
     /// A query that reads fewer rows is not split: it is over before a second connection has begun.
     pub rows_least: f64,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { connections: 4, is_snapshot: false, timeout: None, rows_least: 20_000.0 }
+        Options {
+            connections: 4,
+            is_snapshot: false,
+            timeout: None,
+            keeps_connections: true,
+            rows_least: 20_000.0,
+        }
     }
 }
 
@@ -73,6 +81,12 @@ pub fn choose(block: &Block, connection: &mut Conn, options: &Options) -> Result
     if rows < options.rows_least {
         return Ok(Err(Refusal("it reads few rows".to_owned())));
     }
+    if options.connections == 1 {
+        return Ok(match star::split(block, table, connection, 1)? {
+            Some(split) if confirms(block, &split, (alias, rows), &whole, connection)? => Ok(split),
+            _ => Err(Refusal("there is one connection for its fragments".to_owned())),
+        });
+    }
     let count = options.connections * PARTS_EACH;
     let mut refused = Vec::new();
     let candidates: [Candidate<'_>; 4] = [
@@ -83,7 +97,7 @@ pub fn choose(block: &Block, connection: &mut Conn, options: &Options) -> Result
     ];
     for candidate in candidates {
         let Some(split) = candidate(connection)? else { continue };
-        if confirms(block, &split, alias, rows, connection)? {
+        if split.parts.len() > 1 && confirms(block, &split, (alias, rows), &whole, connection)? {
             return Ok(Ok(split));
         }
         refused.push(split.words);
@@ -101,25 +115,32 @@ fn rows_read(steps: &[Step], alias: &str) -> Option<f64> {
     Some(steps[..=last].iter().map(|step| step.rows.max(1.0)).product())
 }
 
-fn confirms(block: &Block, split: &Split, alias: &str, whole: f64, connection: &mut Conn) -> Result<bool> {
+/// Whether the server reads each part, and not more than that. `whole` is its plan of the query itself.
+fn confirms(
+    block: &Block,
+    split: &Split,
+    (alias, whole_rows): (&str, f64),
+    whole: &[Step],
+    connection: &mut Conn,
+) -> Result<bool> {
     let count = split.parts.len();
-    if count < 2 {
-        return Ok(false);
-    }
+    let of_table = |steps: &[Step]| steps.iter().find(|step| step.table.eq_ignore_ascii_case(alias)).cloned();
+    let all_partitions = of_table(whole).map(|step| step.partitions).unwrap_or_default();
     // Of parts that are alike, one in the middle and the last tell about all.
     let samples = [count / 2, count - 1];
     let mut rows = 0.0;
     for index in samples {
         let part = &split.parts[index];
         let steps = explain(connection, &block.fragment(part))?;
-        let step = steps.iter().find(|step| step.table.eq_ignore_ascii_case(alias));
-        let reads_all = step.is_some_and(|step| matches!(step.access.as_str(), "ALL" | "index"));
+        let reads_all = of_table(&steps).is_some_and(|step| {
+            matches!(step.access.as_str(), "ALL" | "index") && step.partitions.len() >= all_partitions.len()
+        });
         if reads_all && part.condition().is_some() {
             return Ok(false);
         }
         rows += rows_read(&steps, alias).unwrap_or(0.0);
     }
-    Ok(rows / samples.len() as f64 * count as f64 <= MORE_ROWS * whole)
+    Ok(rows / samples.len() as f64 * count as f64 <= MORE_ROWS * whole_rows)
 }
 
 /// Each partition that the query reads.

@@ -25,10 +25,9 @@ pub(super) fn split(
     for (column, (other, key)) in block.equals_of(table) {
         let Some(dimension) = block.facts(*other) else { continue };
         let conditions: Vec<&str> = block.conditions_of(*other).map(|(_, text)| text).collect();
-        let leads = fact
-            .indexes
-            .iter()
-            .any(|index| index.first().is_some_and(|first| first.eq_ignore_ascii_case(column)));
+        let is_it = |name: &String| name.eq_ignore_ascii_case(column);
+        let leads = fact.indexes.iter().any(|index| index.first().is_some_and(is_it))
+            || fact.partitioned_by.as_ref().is_some_and(is_it);
         if conditions.is_empty() || !leads || dimension.rows > DIMENSION_ROWS_MOST {
             continue;
         }

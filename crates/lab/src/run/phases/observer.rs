@@ -9,7 +9,7 @@ use spindle_load::{Command, Second};
 use super::{Phases, WindowEvents, sample};
 use crate::observe::{Sample, server_threads};
 use crate::run::client::Observer;
-use crate::run::replicas::Replicas;
+use crate::run::further::Further;
 use crate::server::Running;
 use crate::volume::mounts::Mounts;
 use crate::watch::WindowFeed;
@@ -17,7 +17,7 @@ use crate::watch::WindowFeed;
 /// What is sampled, and changed by events.
 pub(in crate::run) struct Observed<'a, 'r> {
     pub mounts: &'a mut Mounts,
-    pub replicas: &'a mut Replicas<'r>,
+    pub further: &'a mut Further<'r>,
     pub running: &'a mut dyn Running,
     /// Whether the mounts keep a block trace of the window.
     pub is_traced: bool,
@@ -77,8 +77,8 @@ fn threads(phases: &Phases<'_>, observed: &Observed<'_, '_>) -> Vec<ThreadCpu> {
 }
 
 fn look(phases: &Phases<'_>, observed: &mut Observed<'_, '_>, client_id: u32) -> Result<Sample> {
-    let Observed { mounts, replicas, running, .. } = observed;
-    let sample = sample(phases.interrupt, &phases.time, mounts, replicas, *running)?;
+    let Observed { mounts, further, running, .. } = observed;
+    let sample = sample(phases.interrupt, &phases.time, mounts, further, *running)?;
     Ok(sample.with_client(client_id, phases.time.clock.dilation))
 }
 

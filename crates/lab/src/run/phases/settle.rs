@@ -9,7 +9,7 @@ use super::{Phases, WATCH_STEP, sample};
 use crate::observe::settling::Watch;
 use crate::record::Settling;
 use crate::run::client::ClientProcess;
-use crate::run::replicas::Replicas;
+use crate::run::further::Further;
 use crate::server::Running;
 use crate::stack::layout::Layout;
 use crate::volume::mounts::Mounts;
@@ -26,12 +26,12 @@ impl Phases<'_> {
         at_most: Duration,
         layout: &Layout,
         mounts: &mut Mounts,
-        replicas: &mut Replicas<'_>,
+        further: &mut Further<'_>,
         running: &mut dyn Running,
     ) -> Result<Settling> {
         self.publisher.bound_phase(at_most);
         let mut watch = Watch::begin(layout, running.telemetry());
-        let mut look = || sample(self.interrupt, &self.time, mounts, replicas, running);
+        let mut look = || sample(self.interrupt, &self.time, mounts, further, running);
         let begun = Instant::now();
         let end = begun + self.time.real_time_of(at_most + LAST_SECOND);
         let mut earlier = look()?;

@@ -9,7 +9,7 @@ use anyhow::{Context, Error, Result};
 
 use crate::host::control_group::MemoryGroup;
 
-/// The groups of the primary, or the only server, and of its replicas; empty without a limit.
+/// The groups of the first server and of the further ones; empty without a limit.
 #[derive(Debug)]
 pub(in crate::run) struct ServerMemory(Vec<MemoryGroup>);
 
@@ -21,7 +21,7 @@ impl ServerMemory {
         groups.map(ServerMemory).context("limiting the memory of the server")
     }
 
-    /// The group that a server's processes enter. The primary is number 0, and replicas follow.
+    /// The group that a server's processes enter. The first is number 0.
     pub(in crate::run) fn group(&self, server: usize) -> Option<PathBuf> {
         self.0.get(server).map(|group| group.directory().to_owned())
     }
@@ -31,7 +31,7 @@ impl ServerMemory {
     pub(super) fn check(&self) -> Result<()> {
         self.0.iter().enumerate().try_for_each(|(number, group)| match number {
             0 => group.check(),
-            _ => group.check().with_context(|| format!("replica {number}")),
+            _ => group.check().with_context(|| format!("server {}", number + 1)),
         })
     }
 

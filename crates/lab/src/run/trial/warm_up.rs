@@ -10,7 +10,7 @@ use spindle_load::RunSpec;
 use super::Attempt;
 use crate::record::{Settling, StartState};
 use crate::run::client::ClientProcess;
-use crate::run::replicas::READY_PATIENCE;
+use crate::run::further::READY_PATIENCE;
 use crate::scenario::Settle;
 use crate::server::Running;
 
@@ -47,7 +47,7 @@ impl Attempt<'_, '_> {
             // What a fast disk let the server write to the page cache does not come back as the load of a
             // slow one.
             self.mounts.write_back()?;
-            self.replicas.write_back()?;
+            self.further.write_back()?;
         }
         self.set_timing(true)?;
         match run.settle {
@@ -55,9 +55,9 @@ impl Attempt<'_, '_> {
             Settle::UntilSteady { until_steady_at_most } => {
                 self.phases.explain(&run.settle.words());
                 let layout = self.laboratory.layout();
-                let (mounts, replicas) = (&mut self.mounts, &mut self.replicas);
+                let (mounts, further) = (&mut self.mounts, &mut self.further);
                 let settling =
-                    self.phases.settle(client, until_steady_at_most, layout, mounts, replicas, running);
+                    self.phases.settle(client, until_steady_at_most, layout, mounts, further, running);
                 settling.map(Some)
             }
         }
@@ -65,7 +65,7 @@ impl Attempt<'_, '_> {
 }
 
 /// As after hours of work; see [`crate::server::Server::circular_files`].
-pub(super) fn read_into_page_cache(files: &[PathBuf]) -> Result<()> {
+pub(in crate::run) fn read_into_page_cache(files: &[PathBuf]) -> Result<()> {
     for path in files {
         let reading = || format!("reading {} into the page cache", path.display());
         let mut file = File::open(path).with_context(reading)?;

@@ -4,10 +4,11 @@ use std::fmt::{self, Debug, Formatter};
 use std::time::Duration;
 
 use anyhow::Result;
+use spindle_scatter::mapping::Mapping;
 
 use super::Query;
 use super::answers::{self, Answer};
-use super::split::Split;
+use super::split::{Over, Split};
 use crate::protocol::Endpoint;
 use crate::sql::{Row, Session, SqlError, Statement, connect};
 use crate::workload::{Client, Failure, Outcome, thread_cpu};
@@ -37,14 +38,20 @@ impl Debug for Analyst {
 }
 
 impl Analyst {
+    /// The servers are those of the shards, in their order.
+    ///
     /// # Errors
     /// The database is not loaded.
-    pub(super) fn connect(endpoint: &Endpoint, queries: Vec<Query>, split: Option<u32>) -> Result<Analyst> {
-        let mut session = connect(endpoint)?;
+    pub(super) fn connect(
+        endpoints: &[Endpoint],
+        queries: Vec<Query>,
+        over: Over,
+        mapping: Mapping,
+    ) -> Result<Analyst> {
+        let mut session = connect(&endpoints[0])?;
         let expected = answers::read(&mut *session, &queries)?;
         answers::forget_passes(&mut *session)?;
-        let split = split.filter(|connections| *connections > 1);
-        let split = split.map(|connections| Split::connect(endpoint, connections)).transpose()?;
+        let split = (!over.is_whole()).then(|| Split::connect(endpoints, over, mapping)).transpose()?;
         let statements = vec![None; queries.len()];
         Ok(Analyst {
             session,

@@ -10,6 +10,7 @@ mod split;
 mod star;
 
 pub(crate) use answers::{Answer, rounded, store};
+pub(crate) use split::{Over, Shard};
 pub(crate) use star::{Analytic, Star};
 
 use anyhow::{Result, bail};
@@ -20,20 +21,17 @@ use spindle_base::near;
 
 /// # Errors
 /// The server has no storage engines, or no queries in fragments, and the workload named `name` asks for them.
-pub(crate) fn check_dialect(
-    name: &str,
-    dialect: Dialect,
-    engine: Option<Engine>,
-    split: Option<u32>,
-) -> Result<()> {
+pub(crate) fn check_dialect(name: &str, dialect: Dialect, engine: Option<Engine>, over: Over) -> Result<()> {
     if dialect == Dialect::Mysql {
         return Ok(());
     }
     if engine.is_some() {
         bail!("{name}: engine: {NO_ENGINES}");
     }
-    if split.is_some() {
-        bail!("{name}: split: only MariaDB and MySQL have queries in fragments; leave it out");
+    for (key, count) in [("split", over.connections), ("shards", over.shards)] {
+        if count > 1 {
+            bail!("{name}: {key}: only MariaDB and MySQL have queries in fragments; leave it out");
+        }
     }
     Ok(())
 }

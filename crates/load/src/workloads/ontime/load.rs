@@ -11,14 +11,20 @@ use super::tally::{Tallies, Tally};
 use super::{Spec, calendar, schema};
 use crate::protocol::Endpoint;
 use crate::sql::{Dialect, Session, connect_and_create_database};
-use crate::workload::analytic;
+use crate::workload::analytic::{self, Shard, Star as _};
 use crate::workload::loading::{self, Task};
 use crate::workload::{OnProgress, Progress};
 
 /// Rows of one transaction into the staging table.
 const PART_ROWS: u64 = 100_000;
 
-pub(super) fn load(spec: &Spec, endpoint: &Endpoint, seed: u64, progress: &mut OnProgress<'_>) -> Result<()> {
+pub(super) fn load(
+    spec: &Spec,
+    endpoint: &Endpoint,
+    shard: Shard,
+    seed: u64,
+    progress: &mut OnProgress<'_>,
+) -> Result<()> {
     let mut session = connect_and_create_database(endpoint)?;
     let dialect = session.dialect();
     spec.check(dialect)?;
@@ -27,6 +33,10 @@ pub(super) fn load(spec: &Spec, endpoint: &Endpoint, seed: u64, progress: &mut O
     }
     session.execute_each(schema::create(dialect, spec.engine, spec.partitions.is_by_year()))?;
     fill_calendar_and_carriers(&mut *session)?;
+    let mapping = spec.mapping();
+    let is_here = |date_id: u16| shard.has(&mapping, date_id.into());
+    let days: Vec<u16> = YEARS.flat_map(calendar::days).map(|day| day.date_id).filter(|id| is_here(*id)).collect();
+    fill_days(&mut *session, days.clone())?;
     let mut tallies = Tallies::default();
     let (rows_total, mut rows_before) = (u64::from(spec.rows), 0);
     for (year, rows) in rows_by_year(rows_total).into_iter().filter(|(_, rows)| *rows > 0) {
@@ -36,9 +46,22 @@ pub(super) fn load(spec: &Spec, endpoint: &Endpoint, seed: u64, progress: &mut O
         tallies.0.insert(year, tally);
         rows_before += rows;
     }
-    session.execute_each([format!("DROP TABLE {}", schema::STAGING), schema::INDEX.to_owned()])?;
+    let drop = [schema::STAGING, schema::DAYS].map(|table| format!("DROP TABLE {table}"));
+    let index = (!spec.partitions.is_by_year()).then(|| schema::INDEX.to_owned());
+    session.execute_each(drop.into_iter().chain(index))?;
     session.execute_each(schema::TABLES.into_iter().filter_map(|table| dialect.after_load(table)))?;
-    analytic::store(&mut *session, &tallies.answers(&super::statements(), dialect), &tallies.row_counts())
+    let answers = match shard.index {
+        0 => tallies.answers(&super::statements(), dialect),
+        _ => Vec::new(),
+    };
+    analytic::store(&mut *session, &answers, &tallies.row_counts(&days))
+}
+
+/// The days whose flights this server has: all of them, unless there are several servers.
+fn fill_days(session: &mut dyn Session, days: Vec<u16>) -> Result<()> {
+    session.execute_each([format!("DROP TABLE IF EXISTS {}", schema::DAYS), schema::CREATE_DAYS.to_owned()])?;
+    let rows = move |output: &mut dyn std::io::Write| days.iter().try_for_each(|day| writeln!(output, "{day}"));
+    session.load(schema::DAYS, Box::new(rows)).with_context(|| format!("loading the table {}", schema::DAYS))
 }
 
 /// Rows that are no flights: all of the calendar, and the names of the carriers.

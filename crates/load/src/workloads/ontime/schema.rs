@@ -8,6 +8,9 @@ use crate::sql::{Dialect, Engine};
 pub(super) const TABLES: [&str; 5] = ["dim_date", "dim_airport", "dim_flight", "dim_carrier", FACT];
 pub(super) const FACT: &str = "ontime_fact";
 pub(super) const STAGING: &str = "ontime_staging";
+/// The days of a server, while it is loaded: of several servers, each has flights of its own days.
+pub(super) const DAYS: &str = "ontime_days";
+pub(super) const CREATE_DAYS: &str = "CREATE TABLE ontime_days (own_date_id INTEGER NOT NULL PRIMARY KEY)";
 
 /// The study printed parts of its tables only. What its queries do not name has the names of the published
 /// data.
@@ -18,7 +21,7 @@ const CARRIER: &str = "UniqueCarrier VARCHAR(2) NOT NULL PRIMARY KEY, CarrierNam
 const FACTS: &str = "date_id INTEGER NOT NULL, origin_airport_id INTEGER NOT NULL, dest_airport_id INTEGER NOT NULL, flight_id INTEGER NOT NULL, CRSDepTime SMALLINT NOT NULL, DepDelay SMALLINT, ArrDelay SMALLINT, Cancelled SMALLINT NOT NULL";
 const STAGED: &str = "FlightDate DATE NOT NULL, UniqueCarrier VARCHAR(2) NOT NULL, FlightNum INTEGER NOT NULL, Origin VARCHAR(4) NOT NULL, OriginCityName VARCHAR(60) NOT NULL, Dest VARCHAR(4) NOT NULL, DestCityName VARCHAR(60) NOT NULL, CRSDepTime SMALLINT NOT NULL, DepDelay SMALLINT, ArrDelay SMALLINT, Cancelled SMALLINT NOT NULL";
 
-/// Airports, then flights that are new in the staging table, then all its rows with the keys of the
+/// Airports, then flights that are new in the staging table, then its rows of the server's days with the keys of the
 /// dimensions. The order makes the numbers of new ones the same in every database of a seed.
 pub(super) const FROM_STAGING: [&str; 3] = [
     "INSERT INTO dim_airport (Airport, CityName) \
@@ -39,14 +42,15 @@ pub(super) const FROM_STAGING: [&str; 3] = [
      SELECT date_id, origin.airport_id, dest.airport_id, flight_id, CRSDepTime, DepDelay, ArrDelay, Cancelled \
        FROM ontime_staging staged \
        JOIN dim_date ON dim_date.FlightDate = staged.FlightDate \
+       JOIN ontime_days ON own_date_id = date_id \
        JOIN dim_airport origin ON origin.Airport = staged.Origin \
        JOIN dim_airport dest ON dest.Airport = staged.Dest \
        JOIN dim_flight \
          ON dim_flight.UniqueCarrier = staged.UniqueCarrier AND dim_flight.FlightNum = staged.FlightNum",
 ];
 
-/// After the rows. The study's column store had no indexes; a row store would read the whole table for one
-/// year.
+/// After the rows, unless they are in partitions. The study's column store had no indexes; a row store would read the
+/// whole table for one year.
 pub(super) const INDEX: &str = "CREATE INDEX ontime_fact_by_date ON ontime_fact (date_id)";
 
 /// The tables of the star. `engine` is that of all of them; `None`: the server's default.

@@ -34,6 +34,8 @@ pub(super) struct Tally {
     pairs: HashSet<(u8, u16, u16)>,
     /// Carrier and number.
     flights: HashSet<(u8, u16)>,
+    /// Rows by the day's number.
+    by_day: BTreeMap<u16, u64>,
 }
 
 impl Tally {
@@ -44,6 +46,7 @@ impl Tally {
         self.by_carrier.entry(flight.carrier).or_default().add(counts);
         self.pairs.insert((flight.carrier, flight.destination, flight.origin));
         self.flights.insert((flight.carrier, flight.number));
+        *self.by_day.entry(flight.day.date_id).or_default() += 1;
     }
 
     pub(super) fn add(&mut self, other: Tally) {
@@ -55,6 +58,7 @@ impl Tally {
         merge(&mut self.by_carrier, other.by_carrier);
         self.pairs.extend(other.pairs);
         self.flights.extend(other.flights);
+        other.by_day.into_iter().for_each(|(day, rows)| *self.by_day.entry(day).or_default() += rows);
     }
 
     fn total(&self) -> Counts {
@@ -90,14 +94,15 @@ impl Tallies {
         queries.iter().map(|query| (*query, Answer::of(query, self.rows(query.name, dialect)))).collect()
     }
 
-    /// The rows that the star must have.
-    pub(super) fn row_counts(&self) -> Vec<(&'static str, u64)> {
+    /// The rows that the star must have on a server with the flights of these days.
+    pub(super) fn row_counts(&self, days: &[u16]) -> Vec<(&'static str, u64)> {
         let years = || self.0.values();
         let pairs = years().flat_map(|tally| &tally.pairs);
         let airports: HashSet<u16> =
             pairs.flat_map(|(_, destination, origin)| [*destination, *origin]).collect();
         let flights: HashSet<&(u8, u16)> = years().flat_map(|tally| &tally.flights).collect();
-        let rows = years().map(|tally| tally.total().all).sum();
+        let of_days = |tally: &Tally| days.iter().filter_map(|day| tally.by_day.get(day)).sum::<u64>();
+        let rows = years().map(of_days).sum();
         vec![
             ("dim_airport", airports.len() as u64),
             ("dim_flight", flights.len() as u64),

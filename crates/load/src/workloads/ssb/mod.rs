@@ -20,11 +20,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::protocol::Endpoint;
 use crate::sql::{Engine, RowWriter, connect_and_create_database};
-use crate::workload::analytic::{self, Analytic, Query, Star};
+use crate::workload::analytic::{self, Analytic, Over, Query, Shard, Star};
 use crate::workload::loading::{self, Task};
 use crate::workload::{Complaint, Data, Declared, Example, Facts, OnProgress, Workload, whole_number};
 use dimensions::Dimensions;
 use spindle_base::child::RunAs;
+use spindle_scatter::mapping::Mapping;
 use tally::Tally;
 use tpch::Scale;
 
@@ -58,6 +59,12 @@ pub struct Spec {
     #[arg(long, value_parser = whole_number::<u32>)]
     #[schemars(range(min = 1, max = 64))]
     pub split: Option<u32>,
+    /// Servers over which the lines are spread by their order, for MariaDB and MySQL only; each has storage and `split` connections
+    /// of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[arg(skip)]
+    #[schemars(range(min = 1, max = 8))]
+    pub shards: Option<u32>,
 }
 
 /// Of the fact table for each percent, as InnoDB stores it.
@@ -91,7 +98,8 @@ impl Declared for Spec {
     }
 
     fn data_set(&self) -> String {
-        format!("ssb, {} percent, {:?}", self.scale_percent, self.engine)
+        let shards = self.over().shards_in_words();
+        format!("ssb, {} percent, {:?}{shards}", self.scale_percent, self.engine)
     }
 
     fn deviations(&self) -> Vec<&'static str> {
@@ -102,18 +110,37 @@ impl Declared for Spec {
         self.engine
     }
 
+    fn shards(&self) -> u32 {
+        self.over().shards
+    }
+
     fn workload(&self, _: RunAs) -> Result<Box<dyn Workload>> {
         let queries = analytic::chosen(&statements(), &self.queries);
         let queries = queries.map_err(|(key, words)| anyhow!("{key}: {words}"))?;
-        Ok(Box::new(Analytic::new(self.clone(), queries, self.split)))
+        Ok(Box::new(Analytic::new(self.clone(), queries, self.over())))
+    }
+}
+
+/// All lines of an order are on one server.
+fn mapping() -> Mapping {
+    Mapping { column: "lo_orderkey".to_owned(), ..Mapping::default() }
+}
+
+impl Spec {
+    fn over(&self) -> Over {
+        Over::of(self.split, self.shards)
     }
 }
 
 impl Star for Spec {
-    fn load(&self, endpoint: &Endpoint, _: u64, progress: &mut OnProgress<'_>) -> Result<()> {
+    fn mapping(&self) -> Mapping {
+        mapping()
+    }
+
+    fn load(&self, endpoint: &Endpoint, shard: Shard, _: u64, progress: &mut OnProgress<'_>) -> Result<()> {
         let mut session = connect_and_create_database(endpoint)?;
         let dialect = session.dialect();
-        analytic::check_dialect("ssb", dialect, self.engine, self.split)?;
+        analytic::check_dialect("ssb", dialect, self.engine, self.over())?;
         session.execute_each(schema::create(dialect, self.engine))?;
         let scale = Scale { percent: self.scale_percent };
         let dimensions = Arc::new(Dimensions::new(scale));
@@ -124,7 +151,9 @@ impl Star for Spec {
         let tallies: Vec<Arc<Mutex<Tally>>> = (0..part_count).map(|_| Arc::default()).collect();
         let tasks = (1..)
             .zip(&tallies)
-            .map(|(part, tally)| task(scale, (part, part_count as i32), dimensions.clone(), tally.clone()));
+            .map(|(part, tally)| {
+                task(scale, (part, part_count as i32), shard, dimensions.clone(), tally.clone())
+            });
         loading::load(endpoint, tasks.collect(), progress)?;
         session
             .execute_each(schema::TABLES.into_iter().filter_map(|(table, _)| dialect.after_load(table)))?;
@@ -132,6 +161,10 @@ impl Star for Spec {
         for tally in tallies {
             all.add(std::mem::take(&mut *tally.lock().unwrap_or_else(PoisonError::into_inner)));
         }
+        let answers = match shard.index {
+            0 => all.answers(&statements()),
+            _ => Vec::new(),
+        };
         let row_counts = [
             ("date", calendar::days().len() as u64),
             ("customer", dimensions.customers.len() as u64),
@@ -139,7 +172,7 @@ impl Star for Spec {
             ("part", dimensions.parts.len() as u64),
             (schema::LINEORDER, all.lines),
         ];
-        analytic::store(&mut *session, &all.answers(&statements()), &row_counts)
+        analytic::store(&mut *session, &answers, &row_counts)
     }
 }
 
@@ -164,10 +197,12 @@ fn dimension_rows(dimensions: &Arc<Dimensions>) -> [(&'static str, RowWriter); 4
 fn task(
     scale: Scale,
     (part, part_count): (i32, i32),
+    shard: Shard,
     dimensions: Arc<Dimensions>,
     tally: Arc<Mutex<Tally>>,
 ) -> Task {
     let days = calendar::days();
+    let mapping = mapping();
     Task {
         table: schema::LINEORDER.to_owned(),
         part: format!(", part {part} of {part_count}"),
@@ -175,8 +210,11 @@ fn task(
         rows: Arc::new(move |output, count| {
             let mut of_part = Tally::default();
             for line in rows::lines(scale, part, part_count, &days) {
-                line.write(output)?;
-                of_part.note(&line, &dimensions);
+                let is_here = shard.has(&mapping, line.order_key().into());
+                of_part.note(&line, is_here, &dimensions);
+                if is_here {
+                    line.write(output)?;
+                }
                 count();
             }
             *tally.lock().unwrap_or_else(PoisonError::into_inner) = of_part;
@@ -220,10 +258,10 @@ mod tests {
         let scale = Scale { percent: 1 };
         let (dimensions, days) = (Dimensions::new(scale), calendar::days());
         let mut whole = Tally::default();
-        rows::lines(scale, 1, 1, &days).for_each(|line| whole.note(&line, &dimensions));
+        rows::lines(scale, 1, 1, &days).for_each(|line| whole.note(&line, true, &dimensions));
         let mut parted = Tally::default();
         for part in 1..=3 {
-            rows::lines(scale, part, 3, &days).for_each(|line| parted.note(&line, &dimensions));
+            rows::lines(scale, part, 3, &days).for_each(|line| parted.note(&line, true, &dimensions));
         }
         let words = |tally: &Tally| {
             let answers = tally.answers(&statements());

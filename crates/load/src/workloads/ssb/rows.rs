@@ -41,6 +41,10 @@ impl LineOrder {
         }
     }
 
+    pub(super) fn order_key(&self) -> i64 {
+        self.line.order_key
+    }
+
     pub(super) fn write(&self, output: &mut dyn Write) -> io::Result<()> {
         let LineOrder { line, customer_key, part_key, supplier_key, quantity, discount, .. } = self;
         writeln!(

@@ -140,11 +140,13 @@ const QUERIES: [(&str, Take); 13] = [
 #[derive(Debug, Clone, Default)]
 pub(super) struct Tally {
     groups: [Groups; QUERIES.len()],
+    /// Lines that the server has; the sums are those of all servers.
     pub(super) lines: u64,
 }
 
 impl Tally {
-    pub(super) fn note(&mut self, line: &LineOrder, dimensions: &Dimensions) {
+    /// `is_here` says whether the server has the line.
+    pub(super) fn note(&mut self, line: &LineOrder, is_here: bool, dimensions: &Dimensions) {
         let row = Joined {
             line,
             day: line.day,
@@ -157,7 +159,7 @@ impl Tally {
                 *groups.entry(keys).or_default() += amount;
             }
         }
-        self.lines += 1;
+        self.lines += u64::from(is_here);
     }
 
     pub(super) fn add(&mut self, other: Tally) {
