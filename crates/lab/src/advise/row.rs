@@ -171,19 +171,22 @@ fn price(storage: &Storage, question: &Question<'_>) -> Result<Price, String> {
         .map_err(|reason| reason.to_string())
 }
 
-/// Life of the storage's flash drives, of which each gets its share of the writes.
+/// Life of the storage's flash drives, of which each gets its share of its mount's writes: that of the first to fail.
 fn life_of(storage: &Storage, outcome: &Outcome) -> Option<Life> {
-    let (index, stack) = storage.stacks.iter().enumerate().next()?;
-    let drives = stack.drives().into_iter().find(|drives| DriveSize::of(drives.parameters).is_some())?;
-    let size = DriveSize::of(drives.parameters)?;
-    let counters = &outcome.mounts[index];
     let seconds = outcome.elapsed_ns as f64 / 1e9;
-    let writes = DailyWrites::over(
-        counters.write_bytes / drives.count,
-        counters.nand_write_bytes / drives.count,
-        seconds,
-    );
-    Some(life(drives.facts.endurance.as_ref(), writes, size))
+    let of_mount = storage.stacks.iter().zip(&outcome.mounts).flat_map(|(stack, counters)| {
+        stack.drives().into_iter().filter_map(move |drives| {
+            let size = DriveSize::of(drives.parameters)?;
+            let writes = DailyWrites::over(
+                counters.write_bytes / drives.count,
+                counters.nand_write_bytes / drives.count,
+                seconds,
+            );
+            Some(life(drives.facts.endurance.as_ref(), writes, size))
+        })
+    });
+    let years = |life: &Life| life.years().unwrap_or(f64::INFINITY);
+    of_mount.min_by(|one, other| years(one).total_cmp(&years(other)))
 }
 
 fn reasons_for(times_todays: f64, class: Option<Class>) -> Vec<String> {

@@ -46,6 +46,7 @@ mod query_serve_programs;
 mod query_shards;
 mod query_statements;
 mod query_support;
+mod query_writes;
 mod records_data;
 mod replication;
 mod report_compare;

@@ -9,7 +9,7 @@ use mysql::prelude::Queryable;
 use mysql::{ChangeUserOpts, Conn, Value};
 
 use crate::serve_support::{
-    Bench, RawClient, bench, bench_of_mysql, bench_of_shards, bench_with, with_users,
+    Bench, RawClient, bench, bench_of_mysql, bench_of_shards, bench_of_shards_with, bench_with, with_users,
 };
 use crate::{cli, in_check_all, wait_until};
 
@@ -114,7 +114,38 @@ fn a_database_a_setting_and_a_transaction_are_those_of_the_session() {
     client.query_drop("ROLLBACK").unwrap();
     assert_eq!((count(&mut client), count(&mut bench.direct())), (0, 0));
     client.exec_drop("INSERT INTO fact VALUES (?, ?, ?)", (0, 5, "1.5")).unwrap();
-    assert_eq!(count(&mut bench.direct()), 1);
+    assert_eq!((client.affected_rows(), count(&mut bench.direct())), (1, 1));
+
+    client.query_drop("CREATE TABLE numbered (id INT AUTO_INCREMENT PRIMARY KEY, a INT)").unwrap();
+    client.query_drop("INSERT INTO numbered (a) VALUES (5), (6), (6)").unwrap();
+    assert_eq!((client.affected_rows(), client.last_insert_id()), (3, 1));
+    client.query_drop("UPDATE numbered SET a = 7 WHERE a = 6").unwrap();
+    assert_eq!(client.affected_rows(), 2);
+}
+
+#[test]
+fn rows_are_written_to_the_servers_of_their_keys() {
+    let Some(bench) = in_check_all(|| bench_of_shards_with(|settings| settings.is_writable = true)) else {
+        return;
+    };
+    let mut client = bench.client();
+    client
+        .exec_drop("INSERT INTO fact VALUES (?, ?, ?), (?, ?, ?)", (90_001, 7, "1.5", 90_002, 8, "2"))
+        .unwrap();
+    assert_eq!(client.affected_rows(), 2);
+    let count = |client: &mut Conn| {
+        client.query_first::<u32, _>("SELECT COUNT(*) FROM fact WHERE id > 90000").unwrap().unwrap()
+    };
+    assert_eq!((count(&mut client), count(&mut bench.client())), (2, 2));
+    client.query_drop("BEGIN").unwrap();
+    client.query_drop("DELETE FROM fact WHERE id > 90000").unwrap();
+    assert_eq!((client.affected_rows(), count(&mut bench.client())), (2, 2));
+    client.query_drop("ROLLBACK").unwrap();
+    assert_eq!(count(&mut client), 2);
+    client.query_drop("BEGIN").unwrap();
+    client.query_drop("DELETE FROM fact WHERE id > 90000").unwrap();
+    client.query_drop("COMMIT").unwrap();
+    assert_eq!((count(&mut client), count(&mut bench.client())), (0, 0));
 }
 
 #[test]

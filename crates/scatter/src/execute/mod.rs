@@ -5,6 +5,7 @@ mod merge;
 mod running;
 mod subqueries;
 mod workers;
+mod writing;
 
 use std::sync::Arc;
 
@@ -21,7 +22,7 @@ use self::running::Running;
 use self::subqueries::Answering;
 use self::workers::{Fragment, Workers};
 use crate::facts::Facts as _;
-use crate::plan::{Plan, Refusal, inlined, only_server, plan, reads_sharded};
+use crate::plan::{Plan, Refusal, inlined, is_write, only_server, plan, reads_sharded};
 use crate::servers::Server;
 use crate::servers::session::{Session, use_database};
 use crate::shards::catalog::Catalog;
@@ -55,6 +56,14 @@ pub struct Answer {
     pub rows: Vec<Vec<Option<Vec<u8>>>>,
     /// Their number, or why there are none.
     pub fragments: Result<usize, Refusal>,
+    pub done: Done,
+}
+
+/// What a statement that returns no rows has done.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Done {
+    pub affected_rows: u64,
+    pub last_insert_id: u64,
 }
 
 /// Answers queries by the servers of a cluster.
@@ -66,8 +75,10 @@ pub struct Scatter {
     homes: Vec<Conn>,
     /// The database of the first one when it was new; those of the others may have other names.
     first_database: Option<String>,
-    /// Something that only its connection sees: an open transaction, a temporary table.
+    /// Something that only its connection sees, such as a temporary table.
     is_private: bool,
+    /// On each server.
+    is_in_transaction: bool,
     catalog: Catalog,
     running: Arc<Running>,
     /// For fragments.
@@ -90,6 +101,7 @@ impl Scatter {
             options,
             homes,
             is_private: false,
+            is_in_transaction: false,
             idle: Idle::default(),
             idle_merging: Idle::default(),
         })
@@ -164,7 +176,8 @@ impl Scatter {
 
     fn private(&self) -> Option<Refusal> {
         let words = "an earlier statement may have changed what only its connection sees";
-        (self.is_private && self.cluster.mapping.is_none()).then(|| Refusal(words.to_owned()))
+        let is_private = self.is_private || self.is_in_transaction;
+        (is_private && self.cluster.mapping.is_none()).then(|| Refusal(words.to_owned()))
     }
 
     /// A query that is not split.
@@ -225,10 +238,22 @@ impl Scatter {
     }
 
     fn run_in(&mut self, session: &Session, text: &str) -> Result<Answer> {
+        let first = first_word(text);
+        if self.cluster.mapping.is_some() && is_write(&first) {
+            return self.write(session, text);
+        }
+        if self.cluster.mapping.is_some() && writing::is_of_transaction(&first) {
+            return self.transact(text);
+        }
         match self.route_in(session, text)? {
+            Route::Split(..) if self.is_in_transaction => Err(not_over_several(&Refusal(
+                "each server has a part of the transaction, and rows of one server alone are read in it"
+                    .to_owned(),
+            ))),
             Route::Split(plan, assigned) => self.run_split(session, &plan, &assigned),
             Route::Passthrough(server, refusal) => {
-                self.is_private |= is_private(text);
+                self.is_in_transaction = writing::is_in_transaction_after(text, self.is_in_transaction);
+                self.is_private |= is_private(text) && !writing::is_of_transaction(&first);
                 if !reads(text) {
                     self.catalog.forget();
                 }
@@ -343,7 +368,9 @@ fn answer(connection: &mut Conn, text: &str, fragments: Result<usize, Refusal>) 
     let result = connection.query_iter(text)?;
     let columns = result.columns().as_ref().to_vec();
     let rows = result.map(|row| Ok(values(row?))).collect::<Result<_, mysql::Error>>()?;
-    Ok(Answer { columns, rows, fragments })
+    let done =
+        Done { affected_rows: connection.affected_rows(), last_insert_id: connection.last_insert_id() };
+    Ok(Answer { columns, rows, fragments, done })
 }
 
 fn values(row: mysql::Row) -> Vec<Option<Vec<u8>>> {

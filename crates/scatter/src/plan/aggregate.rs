@@ -103,6 +103,19 @@ pub(super) fn needs_rows(name: &str, function: &Function) -> bool {
     matches!(name, "GROUP_CONCAT" | "JSON_ARRAYAGG" | "JSON_OBJECTAGG") && !is_distinct(function)
 }
 
+/// The argument of a COUNT, if it is one expression and not DISTINCT.
+pub(super) fn counted<'a>(name: &str, function: &'a Function) -> Option<&'a Expr> {
+    let FunctionArguments::List(list) = &function.args else { return None };
+    match list.args.as_slice() {
+        [FunctionArg::Unnamed(FunctionArgExpr::Expr(argument))]
+            if name == "COUNT" && !is_distinct(function) =>
+        {
+            Some(argument)
+        }
+        _ => None,
+    }
+}
+
 /// Whether it makes no difference how often an aggregate has a value.
 pub(super) fn is_of_values(name: &str, function: &Function) -> bool {
     matches!(name, "MIN" | "MAX" | "BIT_AND" | "BIT_OR") || is_distinct(function)
@@ -139,10 +152,7 @@ impl Parts {
         let text = match name {
             "APPROX_COUNT_DISTINCT" => return Err(Refusal(format!("{name} cannot be merged"))),
             _ if self.are_rows || call.is_distinct => self.over_values(&call),
-            "COUNT" => {
-                let count = self.column(&format!("COUNT({})", call.only_argument()?));
-                format!("CAST(COALESCE(SUM({count}), 0) AS SIGNED)")
-            }
+            "COUNT" => return Ok(self.count(call.only_argument()?)),
             "AVG" => {
                 let argument = call.only_argument()?;
                 let sum = self.column(&format!("SUM({argument})"));
@@ -156,6 +166,12 @@ impl Parts {
             _ => self.variance(&call)?,
         };
         Ok(verbatim(text))
+    }
+
+    /// The number of rows in which this is not NULL; `*` for all rows.
+    pub(super) fn count(&mut self, argument: &str) -> Expr {
+        let count = self.column(&format!("COUNT({argument})"));
+        verbatim(format!("CAST(COALESCE(SUM({count}), 0) AS SIGNED)"))
     }
 
     /// The call itself over the values of its arguments: each row's, or each distinct value once for each fragment.

@@ -1,12 +1,14 @@
 //! What a SELECT may contain if fragments are to answer it.
 
+mod functions;
+
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{Distinct, Expr, Function, ObjectNamePart, Query, Select, Visit, Visitor};
 
+use self::functions::is_of_one_row;
 use super::Refusal;
 use super::aggregate::aggregate;
-use super::functions::is_of_one_row;
 
 /// Clauses that no fragment keeps.
 pub(super) fn check_clauses(query: &Query, select: &Select) -> Result<(), Refusal> {

@@ -40,7 +40,7 @@ pub(super) enum Literal {
 }
 
 impl Literal {
-    fn of(expression: &Expr) -> Option<Literal> {
+    pub(super) fn of(expression: &Expr) -> Option<Literal> {
         match expression {
             Expr::Nested(inner) => Literal::of(inner),
             Expr::UnaryOp { op: UnaryOperator::Minus, expr } => match Literal::of(expr)? {
@@ -76,6 +76,17 @@ impl Literal {
                 KeyValue::of(Some(text), kind)
             }
             _ => None,
+        }
+    }
+}
+
+impl Literal {
+    /// The value that a column of this kind has, if this is inserted.
+    pub(super) fn inserted(&self, kind: Kind) -> Option<KeyValue> {
+        match (self, kind) {
+            (Literal::Text(text), _) if !text.contains(['\\', '\'', '"']) => KeyValue::of(Some(text), kind),
+            (Literal::Text(_), _) => None,
+            _ => self.value(kind),
         }
     }
 }

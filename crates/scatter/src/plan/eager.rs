@@ -9,7 +9,7 @@ use sqlparser::ast::{
 };
 
 use super::Refusal;
-use super::aggregate::{Parts, aggregate, is_of_values, needs_rows};
+use super::aggregate::{Parts, aggregate, counted, is_of_values, needs_rows};
 use super::block::{Block, Written, factor_at};
 use super::check::{check_clauses, check_expressions, columns_in};
 use super::conditions::{Conditions, all_of, conjuncts};
@@ -166,6 +166,16 @@ struct Aggregates<'a> {
     depth: usize,
 }
 
+impl Aggregates<'_> {
+    fn is_never_null(&self, column: &Expr) -> bool {
+        let found = self.scope.column_of(column).and_then(|(place, name)| {
+            let facts = place.facts.as_ref().filter(|_| !place.is_optional)?;
+            Some(!facts.column(&name)?.nullable)
+        });
+        found.unwrap_or(false)
+    }
+}
+
 impl VisitorMut for Aggregates<'_> {
     type Break = Refusal;
 
@@ -179,6 +189,11 @@ impl VisitorMut for Aggregates<'_> {
 
     fn pre_visit_expr(&mut self, expression: &mut Expr) -> ControlFlow<Refusal> {
         let Some((name, function)) = aggregate(expression) else { return ControlFlow::Continue(()) };
+        // Of a column without NULLs there are as many values as rows.
+        if counted(&name, function).is_some_and(|argument| self.is_never_null(argument)) {
+            *expression = self.parts.count("*");
+            return ControlFlow::Continue(());
+        }
         let columns = columns_in(expression);
         let are_all = |is_it: &dyn Fn(usize) -> bool| {
             let is_it = |column: &Expr| self.scope.place_of(column).is_some_and(is_it);

@@ -6,18 +6,19 @@ mod block;
 mod check;
 mod conditions;
 mod eager;
-mod functions;
 mod placement;
 mod query;
 mod rewrite;
 mod scope;
 mod semi_join;
+mod writes;
 
 pub use block::{Block, Part};
 pub use conditions::ColumnOf;
 pub use eager::DIMENSION_ROWS_MOST;
 pub use placement::{only_server, reads_sharded};
 pub use query::{Plan, inlined, plan};
+pub use writes::{Write, is_definition, is_write, plan_write};
 
 /// Why a query is not split: a clause that continues "it is answered by one server, because".
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -186,6 +186,25 @@ impl Block {
     }
 }
 
+/// The servers, of so many, that may have rows which a query of one sharded table reads.
+///
+/// # Errors
+/// A subquery reads a sharded table.
+pub(super) fn servers_with_rows(
+    query: &Query,
+    facts: &dyn Facts,
+    mapping: &Mapping,
+    count: usize,
+) -> Result<BTreeSet<usize>, Refusal> {
+    let SetExpr::Select(select) = &*query.body else { return Ok((0..count).collect()) };
+    if let Some(name) = sharded_inside(query, facts) {
+        return Err(Refusal(format!("a subquery reads the sharded table {name}")));
+    }
+    let scope = Scope::of(select, facts)?;
+    let conditions = Conditions::of(select, &scope);
+    Ok(servers_of(0, &scope, &conditions, mapping, count))
+}
+
 /// The one server that has all rows of sharded tables that a query reads, because its conditions name their keys.
 pub fn only_server(query: &Query, facts: &dyn Facts, mapping: &Mapping, count: usize) -> Option<usize> {
     let SetExpr::Select(select) = &*query.body else { return None };

@@ -23,8 +23,6 @@ const READS_ONLY: &str =
     "The query splitter is running without --writable, so it sends no statement on that is not known to read";
 const SET_BY_QUERY: &str =
     "SET with a query asks one server only, and the query splitter has several that have parts of the answer";
-const ONE_SERVER: &str =
-    "A statement that writes is sent to one server only, and the query splitter has several";
 
 #[derive(Debug)]
 struct Client<'a> {
@@ -215,12 +213,10 @@ impl Client<'_> {
     fn check(&self, statement: &Statement<'_>) -> Result<(), Fault> {
         let settings = &self.shared.settings;
         let is_write = matches!(statement.kind, Kind::Write(_));
-        match (settings.is_writable, settings.cluster.servers.len()) {
-            (_, 2..) if statement.is_set_by_query => Err(Fault::new(1235, b"42000", SET_BY_QUERY)),
-            _ if !is_write => Ok(()),
-            (false, _) => Err(Fault::new(1290, b"HY000", READS_ONLY)),
-            (true, 1) => Ok(()),
-            (true, _) => Err(Fault::new(1290, b"HY000", ONE_SERVER)),
+        match settings.cluster.servers.len() {
+            2.. if statement.is_set_by_query => Err(Fault::new(1235, b"42000", SET_BY_QUERY)),
+            _ if is_write && !settings.is_writable => Err(Fault::new(1290, b"HY000", READS_ONLY)),
+            _ => Ok(()),
         }
     }
 
@@ -322,7 +318,8 @@ impl Client<'_> {
     }
 }
 
-/// An answer without columns does not tell yet how many rows its statement changed.
-fn done(_: &Answer) -> Done {
-    Done::default()
+/// What an answer without columns tells.
+fn done(answer: &Answer) -> Done {
+    let crate::execute::Done { affected_rows, last_insert_id } = answer.done;
+    Done { affected_rows, last_insert_id }
 }

@@ -18,6 +18,17 @@ const DEPTH: usize = 100;
 /// # Errors
 /// Why the text is no query, or one that the parser does not know.
 pub fn parse(text: &str) -> Result<Query, String> {
+    match parse_statement(text)? {
+        Statement::Query(query) => Ok(*query),
+        _ => Err("it is no query".to_owned()),
+    }
+}
+
+/// As [`parse`], of any statement.
+///
+/// # Errors
+/// Why the parser does not know it.
+pub fn parse_statement(text: &str) -> Result<Statement, String> {
     let tokens = Tokenizer::new(&dialect::Mysql, text)
         .with_unescape(false)
         .tokenize()
@@ -26,8 +37,7 @@ pub fn parse(text: &str) -> Result<Query, String> {
     let mut parser = Parser::new(&dialect::Mysql).with_recursion_limit(DEPTH).with_tokens(tokens);
     let statement = parser.parse_statement().map_err(|error| error.to_string())?;
     parser.expect_token(&Token::EOF).map_err(|error| error.to_string())?;
-    let Statement::Query(query) = statement else { return Err("it is no query".to_owned()) };
-    let ambiguous = visit_expressions(&query, |expression| match dialect::is_ambiguous(expression) {
+    let ambiguous = visit_expressions(&statement, |expression| match dialect::is_ambiguous(expression) {
         true => {
             ControlFlow::Break(format!("servers read {expression} in different ways without parentheses"))
         }
@@ -35,7 +45,7 @@ pub fn parse(text: &str) -> Result<Query, String> {
     });
     match ambiguous {
         ControlFlow::Break(why) => Err(why),
-        ControlFlow::Continue(()) => Ok(*query),
+        ControlFlow::Continue(()) => Ok(statement),
     }
 }
 

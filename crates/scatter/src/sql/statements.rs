@@ -66,6 +66,84 @@ pub(crate) fn first_word(statement: &str) -> String {
     words.find(|word| !word.is_empty()).unwrap_or_default().to_ascii_uppercase()
 }
 
+/// A statement with rows of values, in parts.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Rows<'a> {
+    pub(crate) before: &'a str,
+    /// Each with its parentheses.
+    pub(crate) rows: Vec<&'a str>,
+    pub(crate) after: &'a str,
+}
+
+/// The rows after VALUES; `None` if there are none.
+pub(crate) fn rows(statement: &str) -> Option<Rows<'_>> {
+    let bytes = statement.as_bytes();
+    let mut at = start_of_rows(bytes)?;
+    let before = &statement[..at];
+    let mut rows = Vec::new();
+    loop {
+        let end = after_parentheses(bytes, at)?;
+        rows.push(&statement[at..end]);
+        let next = after_space(bytes, end);
+        if bytes.get(next) != Some(&b',') {
+            return Some(Rows { before, rows, after: &statement[end..] });
+        }
+        at = after_space(bytes, next + 1);
+    }
+}
+
+/// The place of the parenthesis after VALUES or VALUE that is in no other one.
+fn start_of_rows(bytes: &[u8]) -> Option<usize> {
+    let (mut at, mut depth) = (0, 0_usize);
+    while at < bytes.len() {
+        match bytes[at] {
+            b'(' => depth += 1,
+            b')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        let length =
+            bytes[at..].iter().take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'_').count();
+        let word = &bytes[at..at + length];
+        let next = after_space(bytes, at + length);
+        let is_values = word.eq_ignore_ascii_case(b"VALUES") || word.eq_ignore_ascii_case(b"VALUE");
+        if depth == 0 && is_values && bytes.get(next) == Some(&b'(') {
+            return Some(next);
+        }
+        at = if length > 0 { at + length } else { after(bytes, at, Quoting::USUAL) };
+    }
+    None
+}
+
+/// The place after space and comments.
+fn after_space(bytes: &[u8], mut at: usize) -> usize {
+    while let Some(byte) = bytes.get(at) {
+        let next = after(bytes, at, Quoting::USUAL);
+        let is_comment = next - at > 1 && !matches!(byte, b'\'' | b'"' | b'`');
+        if !byte.is_ascii_whitespace() && !is_comment {
+            break;
+        }
+        at = next;
+    }
+    at
+}
+
+/// The place after the parenthesis that closes the one here.
+fn after_parentheses(bytes: &[u8], mut at: usize) -> Option<usize> {
+    let mut depth = 0_usize;
+    while at < bytes.len() {
+        let next = after(bytes, at, Quoting::USUAL);
+        match bytes[at] {
+            b'(' => depth += 1,
+            b')' if depth == 1 => return Some(next),
+            b')' => depth = depth.checked_sub(1)?,
+            _ if depth == 0 => return None,
+            _ => {}
+        }
+        at = next;
+    }
+    None
+}
+
 /// The place after the string, name, comment or byte that begins here.
 pub(crate) fn after(bytes: &[u8], at: usize, quoting: Quoting) -> usize {
     let rest = &bytes[at..];
@@ -128,6 +206,25 @@ mod tests {
         check(" ; -- nothing\n ; /* nor here */ ;", &[]);
         check("/*! SELECT 1 */; ''", &["/*! SELECT 1 */", "''"]);
         check("SELECT 'open", &["SELECT 'open"]);
+    }
+
+    #[test]
+    fn rows_are_what_follows_values() {
+        let check = |text: &str, expect: Option<(&str, &[&str], &str)>| {
+            let found = rows(text);
+            let found = found.as_ref().map(|found| (found.before, found.rows.as_slice(), found.after));
+            assert_eq!(found, expect, "{text}");
+        };
+        check(
+            "INSERT INTO t (`values`, b) VALUES (1, ')'), /* x */ (2, f(3))",
+            Some(("INSERT INTO t (`values`, b) VALUES ", &["(1, ')')", "(2, f(3))"], "")),
+        );
+        check(
+            "REPLACE t value(1) ON DUPLICATE KEY UPDATE a = VALUES(a)",
+            Some(("REPLACE t value", &["(1)"], " ON DUPLICATE KEY UPDATE a = VALUES(a)")),
+        );
+        check("INSERT INTO t SELECT 1", None);
+        check("INSERT INTO t VALUES (1", None);
     }
 
     #[test]

@@ -281,6 +281,22 @@ impl Bench {
         Ok(())
     }
 
+    /// The same statement for one server and for the shards changes as many rows.
+    #[track_caller]
+    pub(crate) fn write(&mut self, statement: &str) {
+        self.direct.query_drop(statement).unwrap();
+        let expect = self.direct.affected_rows();
+        let answer = self.shards.run(statement).unwrap_or_else(|error| panic!("{statement}: {error:#}"));
+        assert_eq!(answer.done.affected_rows, expect, "{statement}");
+    }
+
+    /// The error of a statement for the shards.
+    #[track_caller]
+    pub(crate) fn refused_write(&mut self, statement: &str) -> String {
+        let Err(error) = self.shards.run(statement) else { panic!("{statement} is done") };
+        format!("{error:#}")
+    }
+
     /// Connections to the shards with these options.
     pub(crate) fn shards(&self, options: Options) -> Scatter {
         shards(&self.path, by_day(), options).unwrap()

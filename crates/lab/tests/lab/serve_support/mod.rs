@@ -77,12 +77,17 @@ pub(crate) fn bench_of_mysql() -> Option<Bench> {
 
 /// `fact` is sharded by its day over two servers, and `kinds` is on each.
 pub(crate) fn bench_of_shards() -> Option<Bench> {
+    bench_of_shards_with(|_| {})
+}
+
+/// With other settings of the proxy.
+pub(crate) fn bench_of_shards_with(change: impl FnOnce(&mut Settings)) -> Option<Bench> {
     let servers = vec![own_server()?, own_server()?];
     for (own, half) in servers.iter().zip(OTHER_HALF) {
         Conn::new(direct_options(own).db_name(Some("shop"))).unwrap().query_drop(half).unwrap();
     }
     let mapping = Mapping { column: "day_id".to_owned(), ..Mapping::default() };
-    start(servers, Some(mapping), |_| {})
+    start(servers, Some(mapping), change)
 }
 
 fn own_server() -> Option<OwnServer> {

@@ -236,7 +236,10 @@ mod tests {
         assert_eq!(code(prepared.fetch(&fetch)), Some(1421));
         let rows = vec![vec![Some(b"x".to_vec())]; 3];
         let fragments = Ok(0);
-        prepared.open(u32::from_le_bytes(id), Answer { columns: Vec::new(), rows, fragments });
+        prepared.open(
+            u32::from_le_bytes(id),
+            Answer { columns: Vec::new(), rows, fragments, done: crate::execute::Done::default() },
+        );
         let mut fetched = || prepared.fetch(&fetch).map(|fetched| (fetched.rows.len(), fetched.are_last));
         assert_eq!((fetched(), fetched()), (Ok((2, false)), Ok((1, true))));
         assert_eq!(fetched().unwrap_err().code, 1421);
