@@ -164,11 +164,7 @@ fn latency_ms(outcome: &Outcome, quantile: f64) -> Option<f64> {
 }
 
 fn price(storage: &Storage, question: &Question<'_>) -> Result<Price, String> {
-    let [stack] = storage.stacks.as_slice() else { return Err("a layout of several stacks".to_owned()) };
-    question
-        .prices
-        .price_of(stack, stack.natural_bytes(), question.years)
-        .map_err(|reason| reason.to_string())
+    question.prices.price_of_all(&storage.stacks, question.years).map_err(|reason| reason.to_string())
 }
 
 /// Life of the storage's flash drives, of which each gets its share of its mount's writes: that of the first to fail.

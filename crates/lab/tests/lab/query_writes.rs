@@ -5,12 +5,14 @@ use crate::query_support::*;
 
 /// All rows that the statements here can change.
 const FACTS: &str = "SELECT id, day_id, carrier, price, note FROM fact WHERE id > 19000 ORDER BY id";
+const PARTS: &str = "SELECT id, day_id, carrier, price, note FROM parts WHERE id > 19000 ORDER BY id, day_id";
 const DAYS: &str =
     "SELECT dow, COUNT(*), SUM(day_id), COUNT(fact.id) FROM dim JOIN fact USING (day_id) GROUP BY dow";
 
 #[track_caller]
 fn check(bench: &mut Bench) {
     bench.check_over(FACTS, Over::Shards);
+    bench.check_over(PARTS, Over::Shards);
     bench.check_over(DAYS, Over::Shards);
 }
 
@@ -19,10 +21,9 @@ fn rows_go_to_the_servers_of_their_keys() {
     let Some(mut bench) = in_check_all(bench) else { return };
     bench.write("INSERT INTO fact (id, day_id, note) VALUES (90001, 1, 'a'), (90002, 2, 'it''s (b), '), (90003, 3, NULL), (90004, 4, 'd')");
     bench.write("INSERT INTO fact SET id = 90005, day_id = 5, carrier = 'AA'");
-    bench.write(
-        "INSERT INTO fact (day_id, id) VALUES (5, 90005), (6, 90006) ON DUPLICATE KEY UPDATE note = 'twice'",
-    );
-    bench.write("REPLACE INTO fact (id, day_id, price) VALUES (90001, 1, 7.5), (90007, 7, 8.25)");
+    // The primary key has the day.
+    bench.write("INSERT INTO parts (day_id, id) VALUES (5, 90005), (6, 90006), (5, 90005) ON DUPLICATE KEY UPDATE note = 'twice'");
+    bench.write("REPLACE INTO parts (id, day_id, price) VALUES (90005, 5, 7.5), (90007, 7, 8.25)");
     check(&mut bench);
     bench.write("UPDATE fact SET price = price + 1, note = CONCAT(note, '!') WHERE id > 19000");
     bench.write("UPDATE fact SET carrier = 'Z' WHERE day_id IN (1, 4)");
@@ -89,6 +90,7 @@ fn what_one_server_would_do_otherwise_is_refused() {
         ("UPDATE fact SET day_id = 1 WHERE id = 5", "would be on another server"),
         ("DELETE FROM fact ORDER BY id LIMIT 5", "a LIMIT is of all servers together"),
         ("UPDATE dim SET dow = RAND() * 7", "RAND"),
+        ("REPLACE INTO fact (id, day_id) VALUES (5, 1)", "a unique key without day_id"),
         ("DELETE fact FROM fact JOIN dim USING (day_id)", ""),
     ] {
         let words = bench.refused_write(statement);

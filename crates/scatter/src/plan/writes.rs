@@ -130,6 +130,13 @@ impl Servers<'_> {
         check_no_queries(values)?;
         let Some(key) = &table.key else { return self.of_copies(statement) };
         check_key_stays(updated, key)?;
+        let asks_for_others = insert.replace_into || insert.ignore || insert.on.is_some();
+        let has_key = |columns: &Vec<String>| columns.iter().any(|column| column.eq_ignore_ascii_case(key));
+        if asks_for_others && !table.unique.iter().all(has_key) {
+            return Err(Refusal(format!(
+                "a unique key without {key} is known to each server for its own rows only"
+            )));
+        }
 
         let names: Vec<String> = match (&insert.source, insert.columns.as_slice()) {
             (None, _) => insert.assignments.iter().filter_map(assigned).collect(),
@@ -274,12 +281,19 @@ mod tests {
             let column = |name: &str, kind| Column { name: name.to_owned(), kind, ..Column::default() };
             let columns =
                 vec![column("id", Kind::Integer), column("day", Kind::Integer), column("note", Kind::Text)];
-            let key = match name.name.as_str() {
-                "flights" => Some("day".to_owned()),
-                "days" => None,
+            let (key, unique) = match name.name.as_str() {
+                "flights" => (Some("day"), vec!["id", "day"]),
+                "numbered" => (Some("day"), vec!["id"]),
+                "days" => (None, vec!["day"]),
                 _ => return None,
             };
-            Some(TableFacts { columns, key, is_base_table: true, ..TableFacts::default() })
+            Some(TableFacts {
+                columns,
+                key: key.map(str::to_owned),
+                unique: vec![unique.into_iter().map(str::to_owned).collect()],
+                is_base_table: true,
+                ..TableFacts::default()
+            })
         }
 
         fn result(&self, _: &str) -> Result<Vec<ResultColumn>, String> {
@@ -363,6 +377,8 @@ mod tests {
             "INSERT INTO flights VALUES (1, 2, '') ON DUPLICATE KEY UPDATE day = 3",
             "another server",
         );
+        check_refused("REPLACE numbered VALUES (1, 2, '')", "a unique key without day");
+        check_refused("INSERT IGNORE INTO numbered VALUES (1, 2, '')", "a unique key without day");
         check_refused("UPDATE flights SET day = 3 WHERE id = 1", "another server");
         check_refused("UPDATE flights SET note = '' ORDER BY id LIMIT 3", "LIMIT");
         check_refused("DELETE FROM days LIMIT 3", "LIMIT");

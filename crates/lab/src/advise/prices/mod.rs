@@ -154,6 +154,23 @@ impl Prices {
         self.sum(&parts, left_out)
     }
 
+    /// What stacks cost together, each with the size that it is sold with.
+    ///
+    /// # Errors
+    /// As [`Prices::price_of`] of any of them.
+    pub fn price_of_all(&self, stacks: &[StackSpec], years: u64) -> Result<Price, Unpriced> {
+        let of_stack = |stack: &StackSpec| self.price_of(stack, stack.natural_bytes(), years);
+        let mut prices = stacks.iter().map(of_stack);
+        let first = prices.next().unwrap_or_else(|| Err(Unpriced::Unknown("no storage".to_owned())))?;
+        prices.try_fold(first, |sum, price| {
+            let price = price?;
+            let in_currency = self.in_currency(&price, &sum.currency);
+            in_currency
+                .map(|price| sum.clone().with(price))
+                .ok_or(Unpriced::Currencies(sum.currency, price.currency))
+        })
+    }
+
     /// What memory of this size costs, if a price of memory is known.
     pub fn price_of_memory(&self, size_bytes: u64) -> Option<Price> {
         let entry = self.memory.as_ref()?;
@@ -215,6 +232,19 @@ impl Prices {
 }
 
 impl Price {
+    /// The sum of two in one currency.
+    fn with(mut self, other: Price) -> Price {
+        self.total += other.total;
+        self.date = self.date.min(other.date);
+        if !self.source.split("; ").contains(&other.source.as_str()) {
+            self.source = format!("{}; {}", self.source, other.source);
+        }
+        self.formula = format!("{} + {}", self.formula, other.formula);
+        self.left_out.extend(other.left_out);
+        self.left_out = self.left_out.into_iter().unique().collect();
+        self
+    }
+
     /// `12,800 USD`, `451.20 USD`; what is left out is not part of it.
     pub fn words(&self) -> String {
         let decimals = if self.total < 1_000.0 && self.total.fract() != 0.0 { 2 } else { 0 };

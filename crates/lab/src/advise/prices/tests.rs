@@ -106,6 +106,23 @@ fn an_array_costs_its_drives_and_says_what_it_leaves_out() {
 }
 
 #[test]
+fn a_layout_costs_what_its_stacks_cost_together() {
+    let prices = Prices::built_in();
+    let together = |names: &[&str]| {
+        let stacks: Vec<StackSpec> = names.iter().map(|name| built_in(name)).collect();
+        prices.price_of_all(&stacks, 1)
+    };
+    let price = together(&["iodrive-160", "azure-p10"]).unwrap();
+    assert!((price.total - 6_400.0 - 12.0 * 19.71).abs() < 1e-6, "{price:?}");
+    assert_eq!(price.formula, "6400 USD + 19.71 USD x 12 months");
+    assert_eq!(price.source.split("; ").count(), 2, "{}", price.source);
+    let refused = |names: &[&str]| together(names).unwrap_err().to_string();
+    assert_eq!(refused(&["iodrive-160", "x25e-32"]), "no price of `x25e-32` is known");
+    let expect = "its parts are priced in USD and GBP, and no exchange rate is given";
+    assert_eq!(refused(&["iodrive-160", "x25m-80-g1"]), expect);
+}
+
+#[test]
 fn a_price_of_the_whole_stack_leaves_nothing_out() {
     let prices = with(&format!("[prices.raid10-4x15k-wb]\nonce = 900\n{QUOTED}"));
     let raid = prices.price_of(&built_in("raid10-4x15k-wb"), GIB, 5).unwrap();

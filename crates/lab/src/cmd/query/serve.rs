@@ -38,7 +38,7 @@ pub(super) struct ServeArguments {
     /// PEM file of the certificate's key.
     #[arg(long, value_name = "FILE", requires = "tls_certificate")]
     tls_key: Option<PathBuf>,
-    /// Send statements that write; there must be one server.
+    /// Send statements that write.
     #[arg(long)]
     writable: bool,
     #[command(flatten)]

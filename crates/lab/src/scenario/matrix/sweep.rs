@@ -10,10 +10,12 @@ use spindle_base::{Mistake, form, near, units};
 use spindle_load::WorkloadSpec;
 
 use crate::record::{SweptPart, SweptValue};
-use crate::scenario::file::{ScenarioFile, ServerTable, SettingValue};
+use crate::scenario::file::{ScenarioFile, ServerTable, SettingValue, SizeText};
 use crate::scenario::{Scenario, ServerSpec};
 use crate::server::{plain_name, reserved};
 
+/// The key of a server's table that an axis can have besides its settings: a limit of memory.
+const MEMORY: &str = "memory";
 /// More would be a matrix that nobody reads.
 const SWEEPS_MOST: usize = 2;
 const CELLS_MOST: usize = 64;
@@ -97,6 +99,9 @@ fn part_of(
     file: &ScenarioFile,
     servers: &BTreeMap<String, ServerSpec>,
 ) -> Result<SweptPart, Mistake> {
+    if key == MEMORY {
+        return Ok(SweptPart::Server);
+    }
     let workloads = file.matrix.workload.iter().map(|name| (name, file.workloads[name].kind()));
     let (with, without): (Vec<_>, Vec<_>) = workloads.partition(|(_, kind)| property(kind, key).is_some());
     let knows = |spec: &&ServerSpec| {
@@ -219,16 +224,14 @@ impl Sweep<'_> {
         for base in file.matrix.server.clone() {
             for value in self.values {
                 let mut table = file.servers[&base].clone();
-                table.settings.retain(|name, _| plain_name(name) != plain_name(self.key));
-                table.settings.insert(self.key.to_owned(), value.clone());
-                let whole = format!("servers.{base}.settings.{}", self.key);
+                let whole = self.set(&mut table, &base, value)?;
                 let spec = server(file, &base, &table).map_err(|mistake| match mistake.place == whole {
                     true => at(self.key, mistake.message),
                     false => at(self.key, format!("with {}, {mistake}", value.text())),
                 })?;
                 let alone = BTreeMap::from([(self.key.to_owned(), value.text())]);
-                let bytes =
-                    reserved(&alone, &spec.server().memory_settings()).first().and_then(|one| one.bytes);
+                let of_setting = || reserved(&alone, &spec.server().memory_settings()).first()?.bytes;
+                let bytes = if self.key == MEMORY { spec.memory_bytes } else { of_setting() };
                 let number = bytes.map(|bytes| bytes as f64).or_else(|| value.number());
                 let name = note(variants, &base, self.swept(value, number, bytes.is_some()));
                 file.servers.insert(name.clone(), table);
@@ -238,6 +241,18 @@ impl Sweep<'_> {
         }
         file.matrix.server = names;
         Ok(())
+    }
+
+    /// Gives a server's table one of the values, and returns the place of mistakes about it.
+    fn set(&self, table: &mut ServerTable, base: &str, value: &SettingValue) -> Result<String, Mistake> {
+        if self.key == MEMORY {
+            let size = SizeText::try_from(value.text()).map_err(|words| at(self.key, words))?;
+            table.memory = Some(size);
+            return Ok(format!("servers.{base}.{MEMORY}"));
+        }
+        table.settings.retain(|name, _| plain_name(name) != plain_name(self.key));
+        table.settings.insert(self.key.to_owned(), value.clone());
+        Ok(format!("servers.{base}.settings.{}", self.key))
     }
 }
 

@@ -138,3 +138,22 @@ fn a_published_row_is_reproduced_by_one_value() {
     let of_tag = cells.iter().filter(|cell| scenario.published[0].is_of(cell)).map(|cell| cell.name.as_str());
     assert_eq!(of_tag.collect::<Vec<_>>(), ["hdd/terminals=16"]);
 }
+
+#[test]
+fn a_limit_of_memory_is_an_axis_of_the_servers() {
+    let scenario = parsed(&with_axes("memory = [\"256M\", \"1GiB\"]"));
+    let cells = plan(&scenario).cells;
+    let last = cells.last().unwrap();
+    assert_eq!(last.name, "iodrive/memory=1GiB");
+    assert_eq!((last.sweep[0].number, last.sweep[0].is_memory), (Some(f64::from(1 << 30)), true));
+    assert_eq!(scenario.servers[&last.server].memory_bytes, Some(1 << 30));
+    check(
+        "memory = [\"1M\", \"256M\"]",
+        "matrix.memory: 1.049 MB is too little for a server; it can be 64 MB or more",
+    );
+    check(
+        "memory = [\"much\", \"256M\"]",
+        "matrix.memory: `much` is not a size in whole bytes; write for example \"20 GiB\", \"16 KiB\" or \"96M\" \
+         (B, KB, MB, GB, TB, KiB, MiB, GiB, TiB)",
+    );
+}
