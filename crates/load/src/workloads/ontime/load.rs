@@ -35,7 +35,8 @@ pub(super) fn load(
     fill_calendar_and_carriers(&mut *session)?;
     let mapping = spec.mapping();
     let is_here = |date_id: u16| shard.has(&mapping, date_id.into());
-    let days: Vec<u16> = YEARS.flat_map(calendar::days).map(|day| day.date_id).filter(|id| is_here(*id)).collect();
+    let days: Vec<u16> =
+        YEARS.flat_map(calendar::days).map(|day| day.date_id).filter(|id| is_here(*id)).collect();
     fill_days(&mut *session, days.clone())?;
     let mut tallies = Tallies::default();
     let (rows_total, mut rows_before) = (u64::from(spec.rows), 0);
@@ -59,8 +60,10 @@ pub(super) fn load(
 
 /// The days whose flights this server has: all of them, unless there are several servers.
 fn fill_days(session: &mut dyn Session, days: Vec<u16>) -> Result<()> {
-    session.execute_each([format!("DROP TABLE IF EXISTS {}", schema::DAYS), schema::CREATE_DAYS.to_owned()])?;
-    let rows = move |output: &mut dyn std::io::Write| days.iter().try_for_each(|day| writeln!(output, "{day}"));
+    session
+        .execute_each([format!("DROP TABLE IF EXISTS {}", schema::DAYS), schema::CREATE_DAYS.to_owned()])?;
+    let rows =
+        move |output: &mut dyn std::io::Write| days.iter().try_for_each(|day| writeln!(output, "{day}"));
     session.load(schema::DAYS, Box::new(rows)).with_context(|| format!("loading the table {}", schema::DAYS))
 }
 

@@ -162,7 +162,13 @@ impl Star for Spec {
         Mapping { column: "date_id".to_owned(), reference, ..Mapping::default() }
     }
 
-    fn load(&self, endpoint: &Endpoint, shard: Shard, seed: u64, progress: &mut OnProgress<'_>) -> Result<()> {
+    fn load(
+        &self,
+        endpoint: &Endpoint,
+        shard: Shard,
+        seed: u64,
+        progress: &mut OnProgress<'_>,
+    ) -> Result<()> {
         load::load(self, endpoint, shard, seed, progress)
     }
 }
@@ -204,8 +210,11 @@ mod tests {
     fn one_seed_has_the_same_answers_for_ever() {
         let tallies = tallies(20_000, 1);
         let all_days: Vec<u16> = carriers::YEARS.flat_map(calendar::days).map(|day| day.date_id).collect();
-        let counts: Vec<String> =
-            tallies.row_counts(&all_days).into_iter().map(|(table, rows)| format!("{table} {rows}")).collect();
+        let counts: Vec<String> = tallies
+            .row_counts(&all_days)
+            .into_iter()
+            .map(|(table, rows)| format!("{table} {rows}"))
+            .collect();
         assert_eq!(counts, ["dim_airport 288", "dim_flight 16112", "ontime_fact 20000"]);
         let answers = tallies.answers(&statements(), Dialect::Mysql);
         let found: Vec<String> = answers

@@ -149,11 +149,9 @@ impl Star for Spec {
         }
         let part_count = scale.orders().div_ceil(PART_ORDERS);
         let tallies: Vec<Arc<Mutex<Tally>>> = (0..part_count).map(|_| Arc::default()).collect();
-        let tasks = (1..)
-            .zip(&tallies)
-            .map(|(part, tally)| {
-                task(scale, (part, part_count as i32), shard, dimensions.clone(), tally.clone())
-            });
+        let tasks = (1..).zip(&tallies).map(|(part, tally)| {
+            task(scale, (part, part_count as i32), shard, dimensions.clone(), tally.clone())
+        });
         loading::load(endpoint, tasks.collect(), progress)?;
         session
             .execute_each(schema::TABLES.into_iter().filter_map(|(table, _)| dialect.after_load(table)))?;
