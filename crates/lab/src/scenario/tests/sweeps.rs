@@ -149,7 +149,7 @@ fn a_limit_of_memory_is_an_axis_of_the_servers() {
     assert_eq!(scenario.servers[&last.server].memory_bytes, Some(1 << 30));
     check(
         "memory = [\"1M\", \"256M\"]",
-        "matrix.memory: 1.049 MB is too little for a server; it can be 64 MB or more",
+        "matrix.memory: 1 MiB is too little for a server; it can be 64 MB or more",
     );
     check(
         "memory = [\"much\", \"256M\"]",
