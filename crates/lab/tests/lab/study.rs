@@ -50,6 +50,11 @@ fn the_study_of_alignment_runs_with_tiny_data() {
 }
 
 #[test]
+fn the_study_of_shard_query_runs_with_tiny_data() {
+    smoke("percona-2011-shard-query");
+}
+
+#[test]
 fn the_thesis_runs_with_tiny_data() {
     smoke("thesis-2012-ssd-mysql");
 }
