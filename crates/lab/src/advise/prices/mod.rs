@@ -133,12 +133,37 @@ impl Prices {
     /// # Errors
     /// The price of a part is unknown, or the parts are priced in currencies without a rate between them.
     pub fn price_of(&self, stack: &StackSpec, capacity_bytes: u64, years: u64) -> Result<Price, Unpriced> {
+        let (parts, left_out) = self.parts_of(stack, capacity_bytes, years)?;
+        self.sum(&parts, left_out)
+    }
+
+    /// As [`Prices::price_of`], of stacks together, each with the size that it is sold with.
+    ///
+    /// # Errors
+    /// As [`Prices::price_of`].
+    pub fn price_of_all(&self, stacks: &[StackSpec], years: u64) -> Result<Price, Unpriced> {
+        let (mut parts, mut left_out) = (Vec::new(), Vec::new());
+        for stack in stacks {
+            let (of_stack, without) = self.parts_of(stack, stack.natural_bytes(), years)?;
+            parts.extend(of_stack);
+            left_out.extend(without);
+        }
+        self.sum(&parts, left_out.into_iter().unique().collect())
+    }
+
+    /// At least one part of the price of a stack, and what has none.
+    fn parts_of(
+        &self,
+        stack: &StackSpec,
+        capacity_bytes: u64,
+        years: u64,
+    ) -> Result<(Vec<Part<'_>>, Vec<&'static str>), Unpriced> {
         let months = 12 * years;
         let name = stack.head().name.as_str();
         let is_profile = PROFILES.iter().any(|(known, _)| *known == name);
         if let Some(whole) = self.entries.get(name).filter(|_| !is_profile) {
             let unit = Unit { count: 1, bytes: capacity_bytes, volume: None };
-            return self.sum(&[whole.over(name, &unit, months)?], Vec::new());
+            return Ok((vec![whole.over(name, &unit, months)?], Vec::new()));
         }
         let mut parts = Vec::new();
         for drives in stack.drives() {
@@ -151,24 +176,7 @@ impl Prices {
         }
         let mut left_out = Vec::new();
         add_left_out(stack.tree(), &mut left_out);
-        self.sum(&parts, left_out)
-    }
-
-    /// What stacks cost together, each with the size that it is sold with.
-    ///
-    /// # Errors
-    /// As [`Prices::price_of`] of any of them.
-    pub fn price_of_all(&self, stacks: &[StackSpec], years: u64) -> Result<Price, Unpriced> {
-        let of_stack = |stack: &StackSpec| self.price_of(stack, stack.natural_bytes(), years);
-        let mut prices = stacks.iter().map(of_stack);
-        let first = prices.next().unwrap_or_else(|| Err(Unpriced::Unknown("no storage".to_owned())))?;
-        prices.try_fold(first, |sum, price| {
-            let price = price?;
-            let in_currency = self.in_currency(&price, &sum.currency);
-            in_currency
-                .map(|price| sum.clone().with(price))
-                .ok_or(Unpriced::Currencies(sum.currency, price.currency))
-        })
+        Ok((parts, left_out))
     }
 
     /// What memory of this size costs, if a price of memory is known.
@@ -232,19 +240,6 @@ impl Prices {
 }
 
 impl Price {
-    /// The sum of two in one currency.
-    fn with(mut self, other: Price) -> Price {
-        self.total += other.total;
-        self.date = self.date.min(other.date);
-        if !self.source.split("; ").contains(&other.source.as_str()) {
-            self.source = format!("{}; {}", self.source, other.source);
-        }
-        self.formula = format!("{} + {}", self.formula, other.formula);
-        self.left_out.extend(other.left_out);
-        self.left_out = self.left_out.into_iter().unique().collect();
-        self
-    }
-
     /// `12,800 USD`, `451.20 USD`; what is left out is not part of it.
     pub fn words(&self) -> String {
         let decimals = if self.total < 1_000.0 && self.total.fract() != 0.0 { 2 } else { 0 };
