@@ -46,7 +46,7 @@ pub(super) fn check_memory(name: &str, spec: &ServerSpec, bounds: &Bounds) -> Re
     Ok(())
 }
 
-fn reserved_bytes(settings: &Settings, known: &[MemorySetting]) -> u64 {
+pub(super) fn reserved_bytes(settings: &Settings, known: &[MemorySetting]) -> u64 {
     reserved(settings, known).iter().filter_map(|setting| setting.bytes).sum()
 }
 

@@ -3,8 +3,9 @@
 use spindle_base::Mistake;
 use spindle_load::Target;
 
-use super::{Bounds, Scenario, ServerSpec};
-use crate::server::{Kind, catalog, reserved};
+use super::fit::reserved_bytes;
+use super::{Bounds, Scenario};
+use crate::server::{Kind, catalog};
 use spindle_base::near;
 
 /// Whether each of several servers can have storage and processes of its own.
@@ -32,7 +33,8 @@ pub(super) fn check(scenario: &Scenario, bounds: &Bounds) -> Result<(), Mistake>
             if spec.replication.is_some() {
                 return wrong(format!("server `{name}` has replicas; a server of several has none"));
             }
-            let bytes = reserved_bytes(spec).saturating_mul(count.into());
+            let of_one = reserved_bytes(&spec.settings, &spec.server().memory_settings());
+            let bytes = of_one.saturating_mul(count.into());
             if bytes > bounds.memory_bytes {
                 return wrong(format!(
                     "{count} servers `{name}` reserve {} MiB of memory, more than this machine's {} MiB",
@@ -50,9 +52,4 @@ pub(super) fn check(scenario: &Scenario, bounds: &Bounds) -> Result<(), Mistake>
         }
     }
     Ok(())
-}
-
-fn reserved_bytes(spec: &ServerSpec) -> u64 {
-    let known = spec.server().memory_settings();
-    reserved(&spec.settings, &known).iter().filter_map(|setting| setting.bytes).sum()
 }
