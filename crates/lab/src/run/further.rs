@@ -102,22 +102,17 @@ impl<'a> Further<'a> {
         servers.filter_map(|server| Some(server.running.as_ref()?.endpoint())).collect()
     }
 
-    /// With the name of each one in its errors.
-    fn each(&mut self, mut act: impl FnMut(&mut FurtherServer) -> Result<()>) -> Result<()> {
-        self.servers.iter_mut().try_for_each(|server| act(server).with_context(|| server.name.clone()))
-    }
-
     pub(super) fn set_timing(&mut self, on: bool) -> Result<()> {
-        self.each(|server| server.mounts.set_timing(on))
+        each(&mut self.servers, |server| server.mounts.set_timing(on))
     }
 
     pub(super) fn write_back(&mut self) -> Result<()> {
-        self.each(|server| server.mounts.write_back())
+        each(&mut self.servers, |server| server.mounts.write_back())
     }
 
     /// An error if measurements on the storage of any of them are meaningless from now on.
     pub(super) fn check(&mut self) -> Result<()> {
-        self.each(|server| server.mounts.check())
+        each(&mut self.servers, |server| server.mounts.check())
     }
 
     /// Starts the server that the clients use first: the primary, or the only server.
@@ -148,7 +143,7 @@ impl<'a> Further<'a> {
     fn start_shards(&mut self, start: &Start<'_>) -> Result<()> {
         let (interrupt, time) = (self.interrupt, self.time.clone());
         let mut number = 0;
-        self.each(|shard| {
+        each(&mut self.servers, |shard| {
             number += 1;
             let directory = start.work_directory.join(&shard.key);
             let instance = Instance {
@@ -181,7 +176,7 @@ impl<'a> Further<'a> {
         }
         let dilation = self.time.clock.dilation;
         let mut positions = positions.into_iter();
-        self.each(|server| {
+        each(&mut self.servers, |server| {
             let process_id = server.running.as_ref().map_or(0, |running| running.process_id());
             let position = positions.next().flatten();
             sample.replicas.push(ReplicaSample::take(&mut server.mounts, process_id, position, dilation)?);
@@ -221,7 +216,7 @@ impl<'a> Further<'a> {
             replicas.forget_set();
         }
         let interrupt = self.interrupt;
-        self.each(|server| match server.running.take() {
+        each(&mut self.servers, |server| match server.running.take() {
             Some(mut running) => interrupt.kill_on_signal(running.process_id(), || running.discard(patience)),
             None => Ok(()),
         })
@@ -246,6 +241,11 @@ impl<'a> Further<'a> {
         }
         noticed
     }
+}
+
+/// With the name of each one in its errors.
+fn each(servers: &mut [FurtherServer], mut act: impl FnMut(&mut FurtherServer) -> Result<()>) -> Result<()> {
+    servers.iter_mut().try_for_each(|server| act(server).with_context(|| server.name.clone()))
 }
 
 impl FurtherServer {

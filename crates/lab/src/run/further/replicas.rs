@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use spindle_load::{Check, Workload};
 
-use super::{FurtherServer, READY_PATIENCE};
+use super::{FurtherServer, READY_PATIENCE, each};
 use crate::host::interrupt::Interrupt;
 use crate::host::patience::Wait;
 use crate::host::trial_time::TrialTime;
@@ -150,9 +150,7 @@ impl<'a> Replicas<'a> {
             }
             clock.now() - end > spec.catch_up || facts.iter().all(|facts| facts.catch_up_s.is_some())
         })?;
-        for replica in &mut *servers {
-            replica.mounts.set_timing(false).with_context(|| replica.name.clone())?;
-        }
+        each(servers, |replica| replica.mounts.set_timing(false))?;
         self.apply_all(servers)?;
         window.replicas.clone_from(&self.facts);
         Ok(())
