@@ -304,8 +304,8 @@ impl Scatter {
         }
         let answer = answer(&mut merging, &plan.merge, Ok(fragments.len()))?;
         drop(running);
-        if self.options.keeps_connections {
-            merging.reset().context("dropping the tables of the fragments' rows")?;
+        // One whose tables are not gone is closed.
+        if self.options.keeps_connections && merging.reset().is_ok() {
             self.idle_merging.keep([(0, merging)]);
         }
         Ok(answer)

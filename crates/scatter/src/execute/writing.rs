@@ -28,7 +28,8 @@ pub(super) fn is_in_transaction_after(text: &str, was: bool) -> bool {
         "BEGIN" | "START" => true,
         "COMMIT" | "ROLLBACK" if has("TO") => was,
         "COMMIT" | "ROLLBACK" => has("CHAIN") && !has("NO"),
-        first => was && !is_definition(first),
+        // Temporary tables come and go within a transaction.
+        first => was && (has("TEMPORARY") || !is_definition(first)),
     }
 }
 
@@ -87,12 +88,11 @@ impl Scatter {
             let home = &mut self.homes[*server];
             let _running = self.running.add(*server, home)?;
             session.apply(home)?;
-            let of_server = answer(home, text, Ok(0));
-            // The first one's session is everybody's, and its clock goes on.
-            home.query_drop("SET SESSION timestamp = DEFAULT")
-                .with_context(|| format!("after a statement on {name}"))
-                .or_else(|error| if of_server.is_err() { Ok(()) } else { Err(error) })?;
-            let Answer { done: of_server, .. } = of_server.with_context(|| format!("on {name}"))?;
+            let answered = answer(home, text, Ok(0));
+            // The first one's session is everybody's, and its clock goes on, also after an error.
+            let clock = home.query_drop("SET SESSION timestamp = DEFAULT");
+            let of_server = answered.with_context(|| format!("on {name}"))?.done;
+            clock.with_context(|| format!("after a statement on {name}"))?;
             done.affected_rows = match write.are_copies {
                 true => of_server.affected_rows,
                 false => done.affected_rows + of_server.affected_rows,
@@ -163,6 +163,7 @@ mod tests {
         check("ROLLBACK TO SAVEPOINT a", true, true);
         check("UPDATE t SET a = 1", true, true);
         check("CREATE TABLE t (a INT)", true, false);
+        check("DROP TEMPORARY TABLE IF EXISTS t", true, true);
         check("SELECT 1", false, false);
     }
 }
