@@ -111,7 +111,7 @@ impl Servers<'_> {
             return refused("it returns rows of several servers");
         }
         let table = self.table(name)?;
-        let keys = match &insert.source {
+        let values_of_rows: Vec<Vec<&Expr>> = match &insert.source {
             Some(source) => {
                 let SetExpr::Values(values) = &*source.body else {
                     return refused("its rows come from a query");
@@ -120,13 +120,16 @@ impl Servers<'_> {
             }
             None => vec![insert.assignments.iter().map(|assignment| &assignment.value).collect()],
         };
-        let keys: Vec<Vec<&Expr>> = keys;
         let updated: &[Assignment] = match &insert.on {
             Some(OnInsert::DuplicateKeyUpdate(assignments)) => assignments,
             Some(_) => return refused("it has a clause of an unknown kind"),
             None => &[],
         };
-        let values = keys.iter().flatten().copied().chain(updated.iter().map(|assignment| &assignment.value));
+        let values = values_of_rows
+            .iter()
+            .flatten()
+            .copied()
+            .chain(updated.iter().map(|assignment| &assignment.value));
         check_no_queries(values)?;
         let Some(key) = &table.key else { return self.of_copies(statement) };
         check_key_stays(updated, key)?;
@@ -147,7 +150,7 @@ impl Servers<'_> {
             return Err(Refusal(format!("it gives no value of {key}, by which the rows are sharded")));
         };
         let kind = table.column(key).map(|column| column.kind).unwrap_or_default();
-        let shards = keys.iter().map(|row| self.shard_of(row.get(index).copied(), key, kind));
+        let shards = values_of_rows.iter().map(|row| self.shard_of(row.get(index).copied(), key, kind));
         let shards = shards.collect::<Result<Vec<usize>, _>>()?;
         if insert.source.is_none() {
             return Ok(self.of_parts(shards.into_iter().collect()));

@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn repeated_values_tell_how_many_there_are() {
-        // Half as many values as draws are all but complete.
+        // A tenth as many values as draws: all are seen.
         assert!((seen(100.0, 1_000.0) - 100.0).abs() < 0.01);
         for values in [50.0, 5_000.0, 100_000.0] {
             let found = total(seen(values, 20_000.0), 20_000.0);
