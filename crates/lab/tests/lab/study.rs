@@ -7,6 +7,8 @@ use crate::cli::run_in;
 use crate::emulated_support::Bench;
 use crate::in_check_all;
 use spindle_lab::claims::folders;
+use spindle_lab::record::Measurement;
+use spindle_lab::report::{self, Records};
 
 fn studies() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies")
@@ -22,7 +24,7 @@ fn smoke(study: &str) {
     assert!(!claims.contains("not run here"), "{claims}");
     let folder = folders().iter().find(|folder| folder.study == study).unwrap();
     for (name, _) in folder.scenarios {
-        let records = spindle_lab::report::read(&output.join(study).join(name)).unwrap();
+        let records = report::read(&output.join(study).join(name)).unwrap();
         let failed: Vec<_> = records.trials.iter().filter_map(|trial| trial.error.as_deref()).collect();
         assert!(!records.trials.is_empty() && failed.is_empty(), "{name}: {failed:?}");
     }
@@ -111,6 +113,41 @@ fn readme_has_the_table_of_the_committed_records() {
     let readme = fs::read_to_string(studies().join("../README.md")).unwrap();
     let rows: Vec<&str> = table.lines().filter(|line| line.starts_with('|')).collect();
     assert!(readme.contains(&rows.join("\n")), "README.md lacks\n{table}");
+}
+
+/// Mean seconds of each statement over the trials of a cell.
+fn statement_seconds(records: &Records, workload: &str) -> Vec<(String, f64)> {
+    let trials: Vec<&Measurement> = records
+        .trials
+        .iter()
+        .filter(|trial| trial.cell == format!("array/{workload}"))
+        .map(|trial| trial.measurement.as_ref().unwrap())
+        .collect();
+    let mean_s = |index: usize| {
+        let sum: f64 = trials.iter().map(|measured| measured.transactions[index].latency.mean_ms).sum();
+        sum / 1e3 / trials.len() as f64
+    };
+    let names = trials[0].transactions.iter().map(|kind| kind.name.clone());
+    names.enumerate().map(|(index, name)| (name, mean_s(index))).collect()
+}
+
+#[test]
+fn the_table_of_split_queries_is_that_of_the_committed_records() {
+    let records = report::read(&studies().join("percona-2011-shard-query/1-flights")).unwrap();
+    let [whole, up, out] =
+        ["baseline", "scale-up", "scale-out"].map(|workload| statement_seconds(&records, workload));
+    let mut rows = Vec::new();
+    let (mut up_gains, mut out_gains) = (1.0_f64, 1.0_f64);
+    for (((name, whole), (_, up)), (_, out)) in whole.iter().zip(&up).zip(&out) {
+        let (up_times, out_times) = (whole / up, whole / out);
+        rows.push(format!("| {name} | {whole:.2} | {up:.2} | {up_times:.1} | {out:.2} | {out_times:.1} |"));
+        (up_gains, out_gains) = (up_gains * up_times, out_gains * out_times);
+    }
+    let mean = |product: f64| product.powf(1.0 / whole.len() as f64);
+    rows.push(format!("| geometric mean | | | {:.1} | | {:.1} |", mean(up_gains), mean(out_gains)));
+    let table = rows.join("\n");
+    let page = fs::read_to_string(studies().join("../docs/query.md")).unwrap();
+    assert!(page.contains(&table), "docs/query.md lacks\n{table}");
 }
 
 /// The page links to the reports that lie beside the records; the committed one has none.
