@@ -2,7 +2,7 @@
 //! the partial results of many servers find room.
 //!
 //! Spark's own rules then hold for the merge: texts are equal only if their bytes are, a decimal has at most 38 digits,
-//! and a comparison is true or false rather than 1 or 0. Sources: Spark SQL Guide, "JDBC To Other Databases" and "ANSI
+//! a quotient has more of them than a server gives it, and a comparison is true or false rather than 1 or 0. Sources: Spark SQL Guide, "JDBC To Other Databases" and "ANSI
 //! Compliance".
 
 use std::ops::ControlFlow;
@@ -21,7 +21,7 @@ use crate::sql::print::{explicit, quoted, text_literal};
 /// What is said with each script.
 pub const LIMITS: &str = "\
 -- Spark merges by its own rules: texts are equal only if their bytes are (no collations), a decimal has at most 38 digits,
--- and a comparison is true or false. The passwords are taken from the environment variable MYSQL_PWD.";
+-- a quotient has more of them, and a comparison is true or false. The passwords are taken from the environment variable MYSQL_PWD.";
 
 /// # Errors
 /// What the merge does that Spark cannot.

@@ -2,14 +2,15 @@
 
 use std::fmt::Write as _;
 use std::path::Path;
+use std::time::Duration;
 
 use itertools::Itertools as _;
 use spindle_base::Mistake;
-use spindle_base::text::plural;
+use spindle_base::text::{self, plural};
 
-use super::directory_of;
 use super::repeat::REFUSED;
 use super::summary::Counts;
+use super::{directory_of, time_of};
 use crate::claims::{
     Because, ClaimOutcome, Comparison, Comparisons, Erratum, Folder, Named, Study, compare_study, find,
 };
@@ -27,6 +28,8 @@ pub struct Answer {
     pub reported: Vec<&'static str>,
     /// Scenarios without records, each with the reason.
     pub not_run: Vec<(&'static str, String)>,
+    /// On the clock, for all trials together.
+    pub took: Duration,
 }
 
 /// Begins the reason of a row whose scenario was not run.
@@ -58,8 +61,9 @@ impl Answer {
             missing_rows.extend(tags(text).into_iter().map(|tag| (tag, format!("{NOT_RUN}: {words}"))));
             not_run.push((*name, words));
         }
+        let took = runs.iter().map(|(_, records)| time_of(records)).sum();
         let comparisons = compare_study(study, &runs, &missing_rows)?;
-        Ok(Answer { folder, study, comparisons, reported, not_run })
+        Ok(Answer { folder, study, comparisons, reported, not_run, took })
     }
 
     pub fn comparison(&self) -> &Comparison {
@@ -76,9 +80,10 @@ impl Answer {
         let mut page = format!("# {} ({})\n\n", escaped(&self.comparison().title), source.year);
         let _ = writeln!(
             page,
-            "{}. [study.md](study.md) says what was asked, what was scaled and what differs. `spindle study report {}` \
-             prints this page from the records beside it.\n",
+            "{}. The trials took {}. [study.md](study.md) says what was asked, what was scaled and what differs. \
+             `spindle study report {}` prints this page from the records beside it.\n",
             Counts::of(self).words(),
+            text::duration(self.took),
             self.folder.study
         );
         for (name, reason) in &self.not_run {

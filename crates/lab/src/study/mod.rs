@@ -15,12 +15,24 @@ pub use repeat::{RepeatOptions, repeat};
 pub use summary::{Counts, Summary};
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::claims::Folder;
+use crate::record::Trial;
+use crate::report::{self, Records};
 
 /// Where the results of a scenario of a study lie.
 fn directory_of(output: &Path, folder: &Folder, scenario: &str) -> PathBuf {
     output.join(folder.study).join(scenario)
+}
+
+/// How long the trials took on the clock, if the scenario was run.
+pub fn took(output: &Path, folder: &Folder, scenario: &str) -> Option<Duration> {
+    report::read(&directory_of(output, folder, scenario)).ok().as_ref().map(time_of)
+}
+
+fn time_of(records: &Records) -> Duration {
+    Duration::from_secs_f64(records.trials.iter().map(Trial::real_s).sum())
 }
 
 #[cfg(test)]

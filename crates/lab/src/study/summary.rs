@@ -1,9 +1,10 @@
 //! All studies in one table: how many of their claims hold.
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use itertools::Itertools as _;
-use spindle_base::text::plural;
+use spindle_base::text::{self, plural};
 
 use super::Answer;
 use crate::claims::Verdict;
@@ -74,11 +75,11 @@ impl Counts {
         counts.into_iter().filter(|(_, count)| *count > 0)
     }
 
-    fn row(&self, name: &str) -> String {
+    fn row(&self, name: &str, took: Duration) -> String {
         let Counts { confirmed, direction_only, contradicted, not_decided, not_testable, not_run } = self;
-        let all = self.all();
+        let (all, took) = (self.all(), text::duration(took));
         format!(
-            "| {name} | {all} | {confirmed} | {direction_only} | {contradicted} | {not_decided} | {not_testable} | {not_run} |\n"
+            "| {name} | {took} | {all} | {confirmed} | {direction_only} | {contradicted} | {not_decided} | {not_testable} | {not_run} |\n"
         )
     }
 }
@@ -98,8 +99,8 @@ impl Summary<'_> {
 
     /// A table for a document, with a sentence about all of them.
     pub fn markdown(&self) -> String {
-        let mut page = "| study | claims | confirmed | direction only | contradicted | not decided | not testable | not run |\n\
-                        |---|--:|--:|--:|--:|--:|--:|--:|\n"
+        let mut page = "| study | trials took | claims | confirmed | direction only | contradicted | not decided | not testable | not run |\n\
+                        |---|--:|--:|--:|--:|--:|--:|--:|--:|\n"
             .to_owned();
         for answer in self.answers {
             let name = format!(
@@ -107,10 +108,10 @@ impl Summary<'_> {
                 escaped(&answer.comparison().title),
                 answer.folder.study
             );
-            page += &Counts::of(answer).row(&format!("{name}, {}", answer.study.source.year));
+            page += &Counts::of(answer).row(&format!("{name}, {}", answer.study.source.year), answer.took);
         }
         let total = self.total();
-        page += &total.row("all");
+        page += &total.row("all", self.answers.iter().map(|answer| answer.took).sum());
         let _ = write!(page, "\n{}", self.sentence());
         page
     }

@@ -2,6 +2,7 @@
 
 use std::process::{Command, Stdio};
 
+use spindle_lab::server::package::cache_directory;
 use spindle_scatter::proxy::{Plugin, Users, tls};
 
 use crate::serve_support::{Bench, bench_with, user, with_users};
@@ -85,6 +86,112 @@ fn pymysql_works() {
     }
     let port = bench.address.port().to_string();
     assert_eq!(printed(Command::new(python).args(["-c", SCRIPT, &port])), "done\n");
+}
+
+/// What programs do over MySQL's JDBC driver: with statements as texts, prepared by the servers, and with cursors; and what DBeaver
+/// asks to show tables with their columns.
+const JAVA: &str = r#"
+import java.math.BigDecimal;
+import java.sql.*;
+import java.util.*;
+
+public class Client {
+    static void check(Object found, Object expected) {
+        if (!Objects.equals(found, expected)) throw new AssertionError(found + " instead of " + expected);
+    }
+
+    public static void main(String[] arguments) throws Exception {
+        String url = "jdbc:mysql://127.0.0.1:" + arguments[0] + "/shop?allowPublicKeyRetrieval=true&connectionTimeZone=UTC";
+        for (String more : List.of("", "&useServerPrepStmts=true", "&useServerPrepStmts=true&useCursorFetch=true&defaultFetchSize=1",
+                "&useInformationSchema=true&cacheServerConfiguration=true&useLocalSessionState=true")) {
+            try (Connection client = DriverManager.getConnection(url + more, "any", "three")) {
+                use(client);
+                describe(client);
+            }
+        }
+        System.out.println("done");
+    }
+
+    static void use(Connection client) throws Exception {
+        try (PreparedStatement asked = client.prepareStatement(
+                "SELECT tiny, whole, price, ratio, name, bytes, day FROM kinds WHERE id < ? ORDER BY id")) {
+            asked.setInt(1, 3);
+            ResultSet rows = asked.executeQuery();
+            check(rows.next(), true);
+            check(rows.getInt(1), -128);
+            check(rows.getBigDecimal(2), new BigDecimal("18446744073709551615"));
+            check(rows.getBigDecimal(3), new BigDecimal("-1234567890.1234"));
+            check(rows.getDouble(4), 0.1);
+            check(rows.getString(5), "it's \u00e9 \u4e2d \\");
+            check(Arrays.equals(rows.getBytes(6), new byte[] {0, -1, 39}), true);
+            check(rows.getDate(7).toString(), "2020-02-29");
+            check(rows.next(), true);
+            check(rows.next(), false);
+        }
+        try (PreparedStatement asked = client.prepareStatement("SELECT COUNT(*), SUM(amount) FROM fact WHERE day_id IN (?, ?)")) {
+            for (int day = 1; day < 4; day++) {
+                asked.setInt(1, day);
+                asked.setInt(2, day + 1);
+                ResultSet rows = asked.executeQuery();
+                check(rows.next(), true);
+                check(rows.getInt(1), 40);
+            }
+        }
+        try (Statement asked = client.createStatement()) {
+            asked.executeQuery("SELECT * FROM none_such");
+            throw new AssertionError("there is no such table");
+        } catch (SQLException error) {
+            check(error.getErrorCode(), 1146);
+        }
+        client.setAutoCommit(false);
+        client.rollback();
+        client.setAutoCommit(true);
+        client.setTransactionIsolation(Connection.TRANSACTION_READ_COMMITTED);
+        check(client.getTransactionIsolation(), Connection.TRANSACTION_READ_COMMITTED);
+        client.setCatalog("information_schema");
+        client.setCatalog("shop");
+        check(client.isValid(2), true);
+    }
+
+    static void describe(Connection client) throws Exception {
+        DatabaseMetaData of = client.getMetaData();
+        Set<String> tables = new TreeSet<>();
+        for (ResultSet rows = of.getTables("shop", null, "%", new String[] {"TABLE"}); rows.next();) tables.add(rows.getString("TABLE_NAME"));
+        check(tables, new TreeSet<>(List.of("fact", "kinds")));
+        int columns = 0;
+        for (ResultSet rows = of.getColumns("shop", null, "fact", "%"); rows.next();) columns++;
+        check(columns, 3);
+        ResultSet key = of.getPrimaryKeys("shop", null, "fact");
+        check(key.next(), true);
+        check(key.getString("COLUMN_NAME"), "id");
+        check(of.getIndexInfo("shop", null, "fact", false, false).next(), true);
+        // The first statements of DBeaver's connection to MySQL.
+        for (String statement : List.of("SELECT DATABASE()", "SHOW ENGINES", "SHOW CHARSET", "SHOW COLLATION", "SHOW PLUGINS",
+                "SELECT @@GLOBAL.character_set_server, @@GLOBAL.collation_server", "SHOW DATABASES", "SHOW FULL TABLES FROM `shop`",
+                "SHOW TABLE STATUS FROM `shop`", "SHOW CREATE TABLE `shop`.`fact`", "SHOW FULL PROCESSLIST", "SHOW GRANTS",
+                "SELECT * FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = 'shop' ORDER BY ORDINAL_POSITION", "SHOW WARNINGS",
+                "SET SESSION sql_mode = @@SESSION.sql_mode", "SET NAMES utf8mb4")) {
+            try (Statement asked = client.createStatement()) {
+                asked.execute(statement);
+            }
+        }
+    }
+}
+"#;
+
+#[test]
+fn mysqls_jdbc_driver_works() {
+    let driver = cache_directory().unwrap().join("java/mysql-connector-j.jar");
+    let Some(bench) = in_check_all(with_users) else { return };
+    if !driver.exists() {
+        return skip("no JDBC driver: run `tools/install clients`").unwrap_or_default();
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let source = directory.path().join("Client.java");
+    std::fs::write(&source, JAVA).unwrap();
+    let port = bench.address.port().to_string();
+    let client = ["-cp".into(), driver, source, port.into()];
+    assert_eq!(printed(Command::new("java").args(&client)), "done\n");
 }
 
 #[test]

@@ -15,7 +15,7 @@ use crate::cmd::output::{check_output_directory, columns, print};
 use crate::cmd::plan;
 use crate::host::interrupt::{Interrupt, Interrupted};
 use crate::record::records_file::{PAGE_NAME, RESULTS, Resume};
-use crate::study::{Answer, Counts, RepeatOptions, Summary, page, repeat};
+use crate::study::{Answer, Counts, RepeatOptions, Summary, page, repeat, took};
 
 /// Below the results of other runs.
 const DIRECTORY: &str = "studies";
@@ -35,7 +35,7 @@ enum Command {
     /// List the studies, with their scenarios and the time that each takes.
     List,
     /// Show a study's scenarios with the number of their cells and trials, and an estimate of their time.
-    Plan(Named),
+    Plan(PlanArguments),
     /// Repeat studies: all of their scenarios, one after the other. A run that was stopped goes on where it stopped.
     Run(RunArguments),
     /// Tell which claims of a study the runs confirm.
@@ -50,6 +50,15 @@ struct Named {
     /// All studies.
     #[arg(long, conflicts_with = "names")]
     all: bool,
+}
+
+#[derive(Debug, Args)]
+struct PlanArguments {
+    #[command(flatten)]
+    named: Named,
+    /// Directory with the results of `study run`, whose times are shown [default: spindle-results/studies].
+    #[arg(long, value_name = "DIRECTORY")]
+    output: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -116,7 +125,7 @@ impl Named {
 pub fn run(arguments: &StudyArguments) -> Result<ExitCode> {
     match &arguments.command {
         Command::List => list().map(|()| ExitCode::SUCCESS),
-        Command::Plan(named) => plan_of(&named.folders()?).map(|()| ExitCode::SUCCESS),
+        Command::Plan(arguments) => show_plan(arguments).map(|()| ExitCode::SUCCESS),
         Command::Run(arguments) => repeat_all(arguments),
         Command::Report(arguments) => report(arguments).map(|()| ExitCode::SUCCESS),
     }
@@ -139,10 +148,11 @@ fn list() -> Result<()> {
     print(&columns(std::iter::once(heads).chain(rows)))
 }
 
-fn plan_of(folders: &[&'static Folder]) -> Result<()> {
+fn show_plan(arguments: &PlanArguments) -> Result<()> {
+    let output = output(arguments.output.as_deref(), DIRECTORY);
     let mut all = Duration::ZERO;
-    for folder in folders {
-        let heads = ["scenario", "cells", "trials", "time", "title"].map(str::to_owned);
+    for folder in arguments.named.folders()? {
+        let heads = ["scenario", "cells", "trials", "at most", "last time", "title"].map(str::to_owned);
         let mut rows = vec![heads];
         let mut refused = String::new();
         let mut total = Duration::ZERO;
@@ -151,10 +161,15 @@ fn plan_of(folders: &[&'static Folder]) -> Result<()> {
                 Ok((scenario, plan)) => {
                     let time = plan.estimate.total;
                     total += time;
-                    let counts = [plan.cells.len(), plan.trials.len()].map(|count| count.to_string());
-                    let [cells, trials] = counts;
-                    let title = text::one_line(&scenario.title);
-                    rows.push([(*name).to_owned(), cells, trials, text::duration(time), title]);
+                    let took = took(&output, folder, name).map_or_else(|| "-".to_owned(), text::duration);
+                    rows.push([
+                        (*name).to_owned(),
+                        plan.cells.len().to_string(),
+                        plan.trials.len().to_string(),
+                        text::duration(time),
+                        took,
+                        text::one_line(&scenario.title),
+                    ]);
                 }
                 Err(mistake) => {
                     refused += &format!("{name}: not run here: {}\n", text::one_line(&mistake.to_string()));

@@ -1,6 +1,7 @@
 //! The statements of published benchmarks over one server, over partitions and over shards: each is answered as one
 //! server does, or the reason is told.
 
+mod spark;
 mod tpch;
 
 use std::path::Path;
@@ -140,6 +141,16 @@ fn the_statements_of_the_study_of_shard_query_have_one_servers_answers() {
     let Some(star) = in_check_all(|| Star::load(json!({"kind": "ontime", "rows": 30_000}))) else { return };
     let shards = |count| star.shards(&[("ontime_fact", "date_id")], count);
     check_all(&star, &ontime::statements(), vec![star.whole(), shards(2), shards(3)]);
+}
+
+/// The published statement counts the same rows twice.
+#[test]
+fn mistake_12_the_ratio_of_q6_is_1000_as_published() {
+    let Some(star) = in_check_all(|| Star::load(json!({"kind": "ontime", "rows": 30_000}))) else { return };
+    let statements = ontime::statements();
+    let query = statements.iter().find(|query| query.name == "Q6").unwrap();
+    let ratios: Vec<(i32, f64)> = star.direct().query(query.sql).unwrap();
+    assert!(!ratios.is_empty() && ratios.iter().all(|(_, ratio)| *ratio == 1000.0), "{ratios:?}");
 }
 
 #[test]
