@@ -21,16 +21,16 @@ for name in a b; do
   install -d -o nobody "$work/$name"
   options=(--no-defaults "--datadir=$work/$name" --user=nobody)
   mariadb-install-db "${options[@]}" --auth-root-authentication-method=normal >/dev/null
-  mariadbd "${options[@]}" "--socket=$work/$name.socket" --skip-networking --innodb-buffer-pool-size=1G --local-infile=1 \
+  mariadbd "${options[@]}" "--socket=$work/$name/socket" --skip-networking --innodb-buffer-pool-size=1G --local-infile=1 \
     "--pid-file=$work/$name/pid" 2>"$work/$name.log" &
   servers+=($!)
 done
 for name in a b; do
   for _ in $(seq 300); do
-    [[ -S $work/$name.socket ]] && break
+    [[ -S $work/$name/socket ]] && break
     sleep 0.2
   done
-  mariadb "--socket=$work/$name.socket" -e 'CREATE DATABASE flights'
+  mariadb "--socket=$work/$name/socket" -e 'CREATE DATABASE flights'
 done
 
 # Seven columns of numbers, dates and short texts, as a row of the flights has them; the servers' files are in memory.
@@ -42,7 +42,7 @@ awk -v rows="$rows" 'BEGIN {
 
 empty() {
   for name in a b; do
-    mariadb "--socket=$work/$name.socket" flights -e 'DROP TABLE IF EXISTS flight; CREATE TABLE flight (id INT NOT NULL, day DATE NOT NULL,
+    mariadb "--socket=$work/$name/socket" flights -e 'DROP TABLE IF EXISTS flight; CREATE TABLE flight (id INT NOT NULL, day DATE NOT NULL,
       tail CHAR(6) NOT NULL, airport INT NOT NULL, delay INT NOT NULL, distance INT NOT NULL, cause VARCHAR(20) NOT NULL, KEY (day))'
   done
 }
@@ -51,7 +51,7 @@ empty() {
 count() {
   local name all=0
   for name in "$@"; do
-    ((all += $(mariadb "--socket=$work/$name.socket" flights -N -e 'SELECT COUNT(*) FROM flight')))
+    ((all += $(mariadb "--socket=$work/$name/socket" flights -N -e 'SELECT COUNT(*) FROM flight')))
   done
   echo "$all"
 }
@@ -68,9 +68,9 @@ timed() {
 }
 
 load=("$spindle" query load --table flights.flight "$work/rows.tsv" --server)
-url() { echo "socket:$work/$1.socket"; }
+url() { echo "socket:$work/$1/socket"; }
 for ((round = 0; round < rounds; round++)); do
-  alone=$(timed a mariadb "--socket=$work/a.socket" --local-infile=1 flights -e "LOAD DATA LOCAL INFILE '$work/rows.tsv' INTO TABLE flight")
+  alone=$(timed a mariadb "--socket=$work/a/socket" --local-infile=1 flights -e "LOAD DATA LOCAL INFILE '$work/rows.tsv' INTO TABLE flight")
   one=$(timed a "${load[@]}" "$(url a)")
   two=$(timed "a b" "${load[@]}" "$(url a),$(url b)" --column day)
   awk -v alone="$alone" -v one="$one" -v two="$two" 'BEGIN {
