@@ -19,7 +19,8 @@ trap end EXIT
 
 for name in a b; do
   install -d -o nobody "$work/$name"
-  options=(--no-defaults "--datadir=$work/$name" --user=nobody)
+  install -d -o nobody "$work/$name/tmp"
+  options=(--no-defaults "--datadir=$work/$name/data" --user=nobody "--tmpdir=$work/$name/tmp")
   mariadb-install-db "${options[@]}" --auth-root-authentication-method=normal >/dev/null
   mariadbd "${options[@]}" "--socket=$work/$name/socket" --skip-networking --innodb-buffer-pool-size=1G --local-infile=1 \
     "--pid-file=$work/$name/pid" 2>"$work/$name.log" &
