@@ -116,7 +116,7 @@ fn a_snapshot_that_does_not_fit_fails_the_trial_and_is_removed() {
 
 #[test]
 fn records_that_cannot_be_written_end_the_run_and_stay_as_they_are() {
-    let Some(bench) = Bench::with_a_finished_trial() else { return };
+    let Some(bench) = in_check_all(Bench::with_a_finished_trial) else { return };
     let before = bench.trials();
     let results = bench.path("results");
     fs::rename(&results, bench.path("kept")).unwrap();
@@ -276,7 +276,7 @@ fn a_signal_is_noticed_while_a_server_starts() {
 
 #[test]
 fn a_signal_is_noticed_while_the_database_is_verified() {
-    let Some(bench) = Bench::with_loaded_database() else { return };
+    let Some(bench) = in_check_all(Bench::with_loaded_database) else { return };
     bench.write("test.toml", SCENARIO);
     let run = bench.start_scenario();
     next_part(&run, Part::Client, &mut Vec::new());

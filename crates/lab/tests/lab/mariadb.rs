@@ -90,7 +90,7 @@ fn a_server_that_dies_under_load_ends_the_load_at_once() {
 fn the_open_loop_counts_every_transaction_that_waited_for_a_stopped_server() {
     const PER_S: u32 = 40;
     const STILL: Duration = Duration::from_secs(5);
-    let Some(server) = BED.loaded() else { return };
+    let Some(server) = in_check_all(|| BED.loaded()) else { return };
     let WorkloadSpec::Tpcc(closed) = workload(4) else { panic!("not TPC-C") };
     let open = WorkloadSpec::Tpcc(tpcc::Spec { rate: Some(PER_S), ..closed });
     let mut client = ready_client(&RunSpec::new(server.endpoint(), open, SEED));

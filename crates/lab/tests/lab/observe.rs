@@ -152,7 +152,7 @@ fn selects_that_are_transactions_of_their_own_are_counted() {
 
 #[test]
 fn what_postgresql_does_under_tpcc_is_recorded_as_its_clients_count_it() {
-    let Some(server) = POSTGRESQL.loaded() else { return };
+    let Some(server) = in_check_all(|| POSTGRESQL.loaded()) else { return };
     // Other servers of the tests have the same name and age.
     let process = server.process_id().to_string();
     let trial = check_rate(&server, &workload(4), &["--pid", &process, "--quiet"]);

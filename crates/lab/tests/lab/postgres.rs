@@ -106,7 +106,7 @@ fn a_transaction_that_loses_a_deadlock_is_tried_again() {
 #[test]
 fn a_transaction_that_meets_a_newer_row_is_tried_again() {
     let newer_rows_fail = [("default_transaction_isolation", "repeatable read")];
-    let Some(server) = BED.loaded_with(&newer_rows_fail) else { return };
+    let Some(server) = in_check_all(|| BED.loaded_with(&newer_rows_fail)) else { return };
     server.check_newer_rows();
 }
 

@@ -6,7 +6,7 @@ use spindle_lab::record::Warning;
 
 #[test]
 fn commits_of_sqlite_reach_the_disk_and_the_database_is_verified() {
-    let Some(bench) = Bench::new() else { return };
+    let Some(bench) = in_check_all(Bench::new) else { return };
     let settings = "settings = { journal_mode = \"WAL\", synchronous = \"FULL\", cache_size = \"-8192\" }";
     let text = scenario(&[
         ("iodrive-160", "x25m-80"),

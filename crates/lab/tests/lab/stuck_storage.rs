@@ -79,7 +79,7 @@ fn a_disk_in_use_after_its_trial_fails_that_trial_only() {
 
 #[test]
 fn a_disk_whose_emulator_does_not_answer_is_reported_and_taken_down() {
-    let Some(bench) = Bench::new() else { return };
+    let Some(bench) = in_check_all(Bench::new) else { return };
     let disk = bench.up("null", "frozen", &[]);
     let emulator = Stopped::stop(emulator_of(&bench.path("run/frozen")));
     let file = Path::new(disk["mount"].as_str().unwrap()).join("file");

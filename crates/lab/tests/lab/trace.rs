@@ -7,6 +7,7 @@ use spindle_model::Operation;
 use spindle_mount::trace::{self, Trace};
 
 use crate::emulated_support::{Bench, measured_tpcc, scenario};
+use crate::in_check_all;
 use crate::run_mock::{self, GOOD};
 
 /// One warehouse in SQLite. Every commit is a write and a flush, because the drive has a volatile cache.
@@ -57,7 +58,7 @@ fn check_trace(trial: &Trial, trace: &Trace) {
 
 #[test]
 fn a_trace_has_the_requests_that_the_record_counts_and_changes_no_hash() {
-    let Some(bench) = Bench::new() else { return };
+    let Some(bench) = in_check_all(Bench::new) else { return };
     bench.write("test.toml", &sqlite());
     let talk = bench.run_scenario(&["--trace"], &[], 0);
     let trials = bench.trials();
