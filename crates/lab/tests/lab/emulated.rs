@@ -272,7 +272,7 @@ fn the_requests_of_mkfs_are_not_in_the_statistics() {
 
 #[test]
 fn a_file_system_in_use_is_not_taken_down() {
-    let Some(bench) = Bench::new() else { return };
+    let Some(bench) = in_check_all(Bench::new) else { return };
     let disk = bench.up("null", "busy", &[]);
     let file = fs::File::create(Path::new(disk["mount"].as_str().unwrap()).join("open")).unwrap();
     let words = bench.talk(&["disk", "down", "busy"], 1);

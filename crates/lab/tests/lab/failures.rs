@@ -101,7 +101,7 @@ fn an_overlay_memory_that_is_not_a_size_is_refused_before_any_work() {
 
 #[test]
 fn a_snapshot_that_does_not_fit_fails_the_trial_and_is_removed() {
-    let Some(bench) = Bench::new() else { return };
+    let Some(bench) = in_check_all(Bench::new) else { return };
     bench.write("test.toml", SCENARIO);
     let results = SmallDisk::mount(bench.path("results"), 64 << 20);
     let talk = bench.run_scenario(&[], &[], 1);

@@ -108,7 +108,7 @@ fn check_whole(trial: &Trial, counted_by: &str) {
 
 #[test]
 fn what_mariadb_does_under_tpcc_is_recorded_as_its_clients_count_it() {
-    let Some(server) = MARIADB.loaded() else { return };
+    let Some(server) = in_check_all(|| MARIADB.loaded()) else { return };
     let trial = check_rate(&server, &workload(4), &[]);
     check_whole(&trial, "COMMIT and ROLLBACK");
     let measurement = measured(&trial);
