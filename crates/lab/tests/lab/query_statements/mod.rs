@@ -21,7 +21,7 @@ use spindle_scatter::shards::Cluster;
 use spindle_scatter::split::Options;
 
 use crate::in_check_all;
-use crate::query_support::{heads, text};
+use crate::query_support::{asked, heads, text};
 use crate::server_support::*;
 
 /// A database, whole and as shards, on one server.
@@ -106,14 +106,8 @@ fn compared(query: &Query, rows: Vec<Vec<Option<Vec<u8>>>>) -> Vec<Vec<Option<St
 /// Fragments, or one connection, give the server's own answer; or the reason why nobody answers.
 fn outcome(direct: &mut Conn, scatter: &mut Scatter, query: &Query) -> String {
     let name = query.name;
-    let result = direct.query_iter(query.sql).unwrap_or_else(|error| panic!("{name}: {error}"));
-    let expected_heads = heads(result.columns().as_ref());
-    let value = |value: mysql::Value| match value {
-        mysql::Value::NULL => None,
-        mysql::Value::Bytes(bytes) => Some(bytes),
-        other => panic!("{other:?}"),
-    };
-    let expected = result.map(|row| row.unwrap().unwrap().into_iter().map(value).collect()).collect();
+    let (expected_heads, expected) =
+        asked(direct, query.sql).unwrap_or_else(|error| panic!("{name}: {error}"));
     let answer = match scatter.run(query.sql) {
         Err(error) if error.is::<Mistake>() => return format!("refused: {error}"),
         answer => answer.unwrap_or_else(|error| panic!("{name}: {error:#}")),

@@ -1,7 +1,7 @@
 //! Spark merges the fragments that two servers answer, and gives one server's answers.
 
 use std::io;
-use std::net::{Shutdown, TcpListener, TcpStream};
+use std::net::{Shutdown, TcpListener};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::Command;
@@ -37,22 +37,18 @@ fn port_of(socket: String) -> u16 {
         for client in listener.incoming() {
             let (client, server) = (client.unwrap(), UnixStream::connect(&socket).unwrap());
             let (from_client, to_server) = (client.try_clone().unwrap(), server.try_clone().unwrap());
-            thread::spawn(move || passed_on(from_client, to_server));
-            thread::spawn(move || passed_back(server, client));
+            // What ends on one side ends on the other; a side that is gone is the end as well.
+            thread::spawn(move || {
+                let _ = io::copy(&mut &from_client, &mut &to_server);
+                let _ = to_server.shutdown(Shutdown::Write);
+            });
+            thread::spawn(move || {
+                let _ = io::copy(&mut &server, &mut &client);
+                let _ = client.shutdown(Shutdown::Write);
+            });
         }
     });
     port
-}
-
-/// What ends on one side ends on the other; a side that is gone is the end as well.
-fn passed_on(mut from: TcpStream, mut to: UnixStream) {
-    let _ = io::copy(&mut from, &mut to);
-    let _ = to.shutdown(Shutdown::Write);
-}
-
-fn passed_back(mut from: UnixStream, mut to: TcpStream) {
-    let _ = io::copy(&mut from, &mut to);
-    let _ = to.shutdown(Shutdown::Write);
 }
 
 /// The shard of this number on a server of its own.
@@ -133,13 +129,7 @@ fn spark_gives_one_servers_answers() {
     for (query, answer) in statements.iter().zip(answers) {
         // What the next script says of its settings.
         let answer = answer.split("spark.sql.ansi.enabled").next().unwrap_or_default();
-        let rows: Vec<mysql::Row> = direct.query(query.sql).unwrap();
-        let value = |value: mysql::Value| match value {
-            mysql::Value::NULL => None,
-            mysql::Value::Bytes(bytes) => Some(bytes),
-            other => panic!("{other:?}"),
-        };
-        let expected = rows.into_iter().map(|row| row.unwrap().into_iter().map(value).collect()).collect();
+        let (_, expected) = asked(&mut direct, query.sql).unwrap();
         assert_eq!(normal(printed(query, answer)), normal(compared(query, expected)), "{}", query.name);
     }
 }

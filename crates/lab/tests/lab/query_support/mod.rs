@@ -170,21 +170,27 @@ pub(crate) fn heads(columns: &[mysql::Column]) -> Vec<(String, ColumnType)> {
     columns.iter().map(|column| (column.name_str().into_owned(), kind(column))).collect()
 }
 
+/// The server's own answer: its columns, and the values as the server writes them.
+pub(crate) fn asked(
+    direct: &mut Conn,
+    query: &str,
+) -> mysql::Result<(Vec<(String, ColumnType)>, Vec<Vec<Option<Vec<u8>>>>)> {
+    let result = direct.query_iter(query)?;
+    let heads = heads(result.columns().as_ref());
+    let value = |value: mysql::Value| match value {
+        mysql::Value::NULL => None,
+        mysql::Value::Bytes(bytes) => Some(bytes),
+        other => panic!("{other:?}"),
+    };
+    let rows = result.map(|row| Ok(row?.unwrap().into_iter().map(value).collect()));
+    Ok((heads, rows.collect::<mysql::Result<_>>()?))
+}
+
 impl Bench {
     /// # Errors
     /// The server refuses the query, or it is not answered over several.
     fn both(&mut self, query: &str, over: Over) -> Result<Both, String> {
-        let result = self.direct.query_iter(query).map_err(|error| error.to_string())?;
-        let direct_heads = heads(result.columns().as_ref());
-        let value = |value: mysql::Value| match value {
-            mysql::Value::NULL => None,
-            mysql::Value::Bytes(bytes) => Some(bytes),
-            other => panic!("{other:?}"),
-        };
-        let direct: Vec<Vec<_>> = result
-            .map(|row| row.map(|row| row.unwrap().into_iter().map(value).collect()))
-            .collect::<Result<_, _>>()
-            .map_err(|error| error.to_string())?;
+        let (direct_heads, direct) = asked(&mut self.direct, query).map_err(|error| error.to_string())?;
         let answer = match over {
             Over::OneServer => self.one.run(query).unwrap_or_else(|error| panic!("{query}: {error:#}")),
             Over::Shards => match self.shards.run(query) {
