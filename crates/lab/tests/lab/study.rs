@@ -150,6 +150,34 @@ fn the_table_of_split_queries_is_that_of_the_committed_records() {
     assert!(page.contains(&table), "docs/query.md lacks\n{table}");
 }
 
+#[test]
+fn the_table_of_splitting_on_each_storage_is_that_of_the_committed_records() {
+    let records = report::read(&studies().join("../records/split-queries")).unwrap();
+    let mean = |stack: &str, split: u32, figure: fn(&Measurement) -> f64| {
+        let cell = format!("{stack}/split={split}");
+        let trials = records.trials.iter().filter(|trial| trial.cell == cell);
+        let figures: Vec<f64> = trials.map(|trial| figure(trial.measurement.as_ref().unwrap())).collect();
+        figures.iter().sum::<f64>() / figures.len() as f64
+    };
+    let row = |(stack, label): (&str, &str)| {
+        let seconds = [1, 4].map(|split| mean(stack, split, |measured| measured.metric.value));
+        let [alone, split] = [1, 4].map(|split| {
+            mean(stack, split, |measured| measured.mounts[0].emulator.as_ref().unwrap().queue_depth_mean)
+        });
+        let times = seconds[0] / seconds[1];
+        format!("| {label} | {:.2} | {alone:.1} | {:.2} | {split:.1} | {times:.2} |", seconds[0], seconds[1])
+    };
+    let stacks = [
+        ("card", "PCIe card"),
+        ("sata", "SATA SSD"),
+        ("raid10", "4 disks, RAID 10"),
+        ("hdd", "7200 rpm disk"),
+    ];
+    let table = stacks.map(row).join("\n");
+    let page = fs::read_to_string(studies().join("../docs/query.md")).unwrap();
+    assert!(page.contains(&table), "docs/query.md lacks\n{table}");
+}
+
 /// The page links to the reports that lie beside the records; the committed one has none.
 #[test]
 fn the_committed_page_is_what_the_program_says_of_the_committed_records() {
