@@ -113,8 +113,12 @@ fn shard_statements(shard: usize) -> Vec<String> {
 }
 
 pub(crate) type Rows = Vec<Vec<Option<String>>>;
+/// As a server writes them.
+pub(crate) type Values = Vec<Vec<Option<Vec<u8>>>>;
+/// Names and types of columns.
+pub(crate) type Heads = Vec<(String, ColumnType)>;
 
-pub(crate) fn text(rows: Vec<Vec<Option<Vec<u8>>>>) -> Rows {
+pub(crate) fn text(rows: Values) -> Rows {
     let value = |value: Vec<u8>| String::from_utf8_lossy(&value).into_owned();
     rows.into_iter().map(|row| row.into_iter().map(|cell| cell.map(value)).collect()).collect()
 }
@@ -142,7 +146,7 @@ fn is_same(one: &Option<String>, other: &Option<String>, kind: ColumnType) -> bo
 /// A result of the server's own and that of fragments.
 struct Both {
     fragments: Result<usize, Refusal>,
-    heads: [Vec<(String, ColumnType)>; 2],
+    heads: [Heads; 2],
     rows: [Rows; 2],
 }
 
@@ -159,7 +163,7 @@ impl Both {
     }
 }
 
-pub(crate) fn heads(columns: &[mysql::Column]) -> Vec<(String, ColumnType)> {
+pub(crate) fn heads(columns: &[mysql::Column]) -> Heads {
     let kind = |column: &mysql::Column| match column.column_type() {
         // Both are told of a string without a length.
         ColumnType::MYSQL_TYPE_STRING => ColumnType::MYSQL_TYPE_VAR_STRING,
@@ -171,10 +175,7 @@ pub(crate) fn heads(columns: &[mysql::Column]) -> Vec<(String, ColumnType)> {
 }
 
 /// The server's own answer: its columns, and the values as the server writes them.
-pub(crate) fn asked(
-    direct: &mut Conn,
-    query: &str,
-) -> mysql::Result<(Vec<(String, ColumnType)>, Vec<Vec<Option<Vec<u8>>>>)> {
+pub(crate) fn asked(direct: &mut Conn, query: &str) -> mysql::Result<(Heads, Values)> {
     let result = direct.query_iter(query)?;
     let heads = heads(result.columns().as_ref());
     let value = |value: mysql::Value| match value {
