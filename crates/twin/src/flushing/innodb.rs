@@ -57,7 +57,8 @@ pub struct Innodb {
     /// Share of the pages that become dirty which are hot.
     pub hot_share: f64,
     /// Dirty pages at the end of the LRU list that are written for each page that is read, while as many cold
-    /// pages are dirty as the next figure says. With fewer of them, fewer at the end are dirty.
+    /// pages are dirty as the next figure says. With fewer of them, fewer at the end are dirty. Above one where
+    /// pages become dirty again before they are given up.
     pub written_for_read: f64,
     pub usual_cold_pages: f64,
     /// Dirty pages at the begin of the simulation.
@@ -202,7 +203,8 @@ impl Cleaner {
         }
         let dirty_share =
             (self.cold.count as f64 - self.owed).max(0.0) / self.facts.usual_cold_pages.max(1.0);
-        self.owed += (self.facts.written_for_read * dirty_share).min(1.0);
+        let written_for_read = self.facts.written_for_read;
+        self.owed += (written_for_read * dirty_share).min(written_for_read.max(1.0));
         true
     }
 
@@ -481,6 +483,15 @@ mod tests {
         assert_eq!(taken, 1_536);
         assert_eq!(written(&mut cleaner, 0.0), 1_536);
         assert!(cleaner.takes_page());
+    }
+
+    #[test]
+    fn more_pages_than_are_read_can_be_written_for_room() {
+        let mut cleaner = Cleaner::new(Innodb { hot_share: 0.0, written_for_read: 1.5, ..facts() });
+        cleaner.changed(0.0, 4_000);
+        assert!((0..800).all(|_| cleaner.takes_page()));
+        assert_eq!(cleaner.owed, 1_200.0);
+        assert_eq!(written(&mut cleaner, 0.0), 1_200);
     }
 
     #[test]

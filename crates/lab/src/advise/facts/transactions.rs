@@ -15,15 +15,17 @@ pub(super) fn kinds(source: &Source<'_>, requests: &Requests) -> Vec<Kind> {
         if ended.is_empty() { whole.to_vec() } else { ended.iter().map(|kind| part(source, kind)).collect() };
     let weights: f64 = parts.iter().map(|part| part.weight).sum();
     let mean_work = parts.iter().map(|part| part.weight * part.work_ms).sum::<f64>() / weights;
-    let writers: f64 = parts.iter().filter(|part| part.writes).map(|part| part.weight).sum();
-    let log_bytes =
-        source.paging.log_bytes / source.transactions() * weights / writers.max(f64::MIN_POSITIVE);
-    let dirtied = dirtied_pages(source) / source.transactions() * weights / writers.max(f64::MIN_POSITIVE);
+    let share = |part: &Part| if mean_work > 0.0 { part.work_ms / mean_work } else { 1.0 };
+    // What is written is shared by those that write.
+    let writers: f64 = parts.iter().filter(|part| part.writes).map(|part| part.weight * share(part)).sum();
+    let of_writer = weights / source.transactions() / writers.max(f64::MIN_POSITIVE);
+    let log_bytes = source.paging.log_bytes * of_writer;
+    let dirtied = dirtied_pages(source) * of_writer;
     let cpu_ns = cpu_ns(source);
     parts
         .into_iter()
         .map(|part| {
-            let share = if mean_work > 0.0 { part.work_ms / mean_work } else { 1.0 };
+            let share = share(&part);
             Kind {
                 name: part.name,
                 weight: part.weight,
@@ -84,4 +86,35 @@ fn cpu_ns(source: &Source<'_>) -> f64 {
     let busy_s = cpu.busy * source.cpu_count as f64 * source.measurement.duration_s;
     let used_s = if cpu.server_s > 0.0 { own_s } else { busy_s };
     used_s / source.transactions() * 1e9
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::advise::source::scenario_of;
+    use crate::record::input;
+
+    #[test]
+    fn what_is_written_is_shared_by_the_types_that_write() {
+        let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../records/quickstart");
+        let records = input::read(&directory).unwrap();
+        let scenario = scenario_of(&records).unwrap();
+        let cell = &records.header.cells[0];
+        let source = Source::of_cell(&records, Some(&scenario), cell, &directory).unwrap();
+        let kinds = kinds(&source, &Requests::of(&source));
+        let weights: f64 = kinds.iter().map(|kind| kind.weight).sum();
+        let mean = |figure: fn(&Kind) -> f64| {
+            kinds.iter().map(|kind| kind.weight * figure(kind)).sum::<f64>() / weights
+        };
+        let check = |found: f64, counted: f64| {
+            let expect = counted / source.transactions();
+            assert!((found / expect - 1.0).abs() < 1e-9, "{found} instead of {expect}");
+        };
+        // Stock-level reads the most of all and writes nothing.
+        assert!(kinds.iter().any(|kind| kind.log_bytes == 0.0));
+        check(mean(|kind| kind.log_bytes), source.paging.log_bytes);
+        check(mean(|kind| kind.dirtied_pages), dirtied_pages(&source));
+    }
 }

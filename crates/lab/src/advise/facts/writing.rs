@@ -67,7 +67,7 @@ fn innodb(source: &Source<'_>, places: &MountPlaces, rules: &InnodbRules) -> Inn
     let log_mount = source.mount_of(FileClass::Redo);
     let doublewrite_mount = source.mount_of(FileClass::Doublewrite);
     let reads = paging.foreground_reads.unwrap_or(0.0);
-    let written_for_read = if reads > 0.0 { (paging.written_for_room / reads).min(1.0) } else { 0.0 };
+    let written_for_read = if reads > 0.0 { paging.written_for_room / reads } else { 0.0 };
     // As many of the pages in the pool as of those at its end are cold and dirty, if there are so many.
     let cold_pages = |dirty: f64| dirty.min(written_for_read * paging.pool_pages as f64);
     let first = |name: &str| source.series(name).map_or(0.0, |(first, _)| first);
