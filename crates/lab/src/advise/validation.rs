@@ -49,8 +49,19 @@ impl Comparison {
     }
 }
 
+/// What a record says about predictions.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Validation {
+    pub comparisons: Vec<Comparison>,
+    /// Names of cells with fewer than [`RATE_TRANSACTIONS`].
+    pub left_out: Vec<String>,
+}
+
 /// Transactions that a quantile of 99 % needs (METHODOLOGY.md).
 const P99_TRANSACTIONS: u64 = 1_000;
+/// Transactions of a cell below which its own rate is not known to 20 %, neither to predict from it nor to hold a
+/// prediction against it: twice the square root of 100 is 20.
+pub const RATE_TRANSACTIONS: u64 = 100;
 
 /// A cell with its facts.
 struct Known<'a> {
@@ -63,17 +74,18 @@ struct Known<'a> {
 ///
 /// # Errors
 /// No cell of the record can be predicted: why the first cannot.
-pub fn validate(records: &Records, directory: &Path, clock: &dyn Fn() -> f64) -> Result<Vec<Comparison>> {
+pub fn validate(records: &Records, directory: &Path, clock: &dyn Fn() -> f64) -> Result<Validation> {
     let scenario = scenario_of(records)?;
-    let mut known = Vec::new();
+    let (mut known, mut left_out) = (Vec::new(), Vec::new());
     let mut refusal = None;
     for cell in &records.header.cells {
         match know(records, &scenario, cell, directory) {
+            Ok(one) if one.source.measurement.ended() < RATE_TRANSACTIONS => left_out.push(cell.name.clone()),
             Ok(one) => known.push(one),
             Err(error) => refusal = refusal.or(Some(error)),
         }
     }
-    if let (true, Some(refusal)) = (known.is_empty(), refusal) {
+    if let (true, true, Some(refusal)) = (known.is_empty(), left_out.is_empty(), refusal) {
         return Err(refusal);
     }
     let mut comparisons = Vec::new();
@@ -84,7 +96,7 @@ pub fn validate(records: &Records, directory: &Path, clock: &dyn Fn() -> f64) ->
             }
         }
     }
-    Ok(comparisons)
+    Ok(Validation { comparisons, left_out })
 }
 
 fn know<'a>(
@@ -175,7 +187,9 @@ pub fn errors(comparisons: &[Comparison]) -> Result<Errors, Mistake> {
     };
     let all = sizes(others.iter().map(|one| one.error()).collect());
     let Some(median) = median(&all) else {
-        return Err(Mistake::new("the record has no two cells that differ only in their storage"));
+        let words =
+            "the record has no two cells that differ only in their storage and have 100 transactions each";
+        return Err(Mistake::new(words));
     };
     let orders = orders(&others);
     let right = orders.iter().filter(|is_right| **is_right).count();

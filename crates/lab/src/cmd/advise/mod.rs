@@ -17,7 +17,7 @@ use crate::advise::need::Need;
 use crate::advise::prediction::{Storage, with_locks};
 use crate::advise::prices::Prices;
 use crate::advise::source::{Source, scenario_of};
-use crate::advise::validation::{self, Comparison, Errors, measured_storage};
+use crate::advise::validation::{self, Errors, RATE_TRANSACTIONS, Validation, measured_storage};
 use crate::cmd::output::{columns, print, print_answer};
 use crate::record::Cell;
 use crate::record::input::{self, Records};
@@ -210,16 +210,17 @@ fn chosen<'a>(records: &'a Records, name: Option<&str>) -> Result<(&'a Cell, &'s
 fn validate(arguments: &AdviseArguments, records: &Records, directory: &Path) -> Result<()> {
     let began = Instant::now();
     let clock = || began.elapsed().as_secs_f64();
-    let comparisons = validation::validate(records, directory, &clock)?;
-    let errors = validation::errors(&comparisons)?;
-    let answer = serde_json::json!({ "errors": errors, "comparisons": comparisons });
-    print_answer(arguments.json, &answer, || table(&comparisons, &errors))
+    let validation = validation::validate(records, directory, &clock)?;
+    let errors = validation::errors(&validation.comparisons)?;
+    let Validation { comparisons, left_out } = &validation;
+    let answer = serde_json::json!({ "errors": errors, "comparisons": comparisons, "left_out": left_out });
+    print_answer(arguments.json, &answer, || table(&validation, &errors))
 }
 
-fn table(comparisons: &[Comparison], errors: &Errors) -> String {
+fn table(validation: &Validation, errors: &Errors) -> String {
     let percent = |error: f64| format!("{:+.0} %", error * 100.0);
     let head = ["from", "of", "predicted", "measured", "error", "p99 error"].map(str::to_owned);
-    let rows = comparisons.iter().map(|one| {
+    let rows = validation.comparisons.iter().map(|one| {
         [
             one.from.clone(),
             one.of.clone(),
@@ -233,8 +234,15 @@ fn table(comparisons: &[Comparison], errors: &Errors) -> String {
         let pairs = errors.pairs;
         format!("; of {pairs} pairs that differ by more than 30 %, {:.0} % in the right order", share * 100.0)
     });
+    let left_out = match &validation.left_out[..] {
+        [] => String::new(),
+        names => format!(
+            "left out, with fewer than {RATE_TRANSACTIONS} transactions, which do not tell a rate to 20 %: {}\n",
+            names.join(", ")
+        ),
+    };
     format!(
-        "{}\n{} predictions of other cells: median error {:.1} %, {:.0} % within 20 %{order}; {:.0} times faster than real time\n",
+        "{}\n{left_out}{} predictions of other cells: median error {:.1} %, {:.0} % within 20 %{order}; {:.0} times faster than real time\n",
         columns(std::iter::once(head).chain(rows)),
         errors.predictions,
         errors.median * 100.0,
