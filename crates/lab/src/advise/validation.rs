@@ -1,8 +1,10 @@
 //! Predicts every cell of a record from each other one, and holds the predictions against what was measured.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::Result;
+use itertools::Itertools as _;
 use serde::Serialize;
 use spindle_base::Mistake;
 
@@ -52,6 +54,10 @@ impl Comparison {
 /// What a record says about predictions.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Validation {
+    /// Of all comparisons.
+    pub errors: Errors,
+    /// By [`Comparison::experiment`], in alphabetical order.
+    pub experiments: BTreeMap<String, Errors>,
     pub comparisons: Vec<Comparison>,
     /// Names of cells with fewer than [`RATE_TRANSACTIONS`].
     pub left_out: Vec<String>,
@@ -73,19 +79,24 @@ struct Known<'a> {
 /// Every cell from each one of the same experiment, itself included.
 ///
 /// # Errors
-/// No cell of the record can be predicted: why the first cannot.
+/// No cell of the record can be predicted: why the first cannot. No two differ in their storage only.
 pub fn validate(records: &Records, directory: &Path, clock: &dyn Fn() -> f64) -> Result<Validation> {
     let scenario = scenario_of(records)?;
     let (mut known, mut left_out) = (Vec::new(), Vec::new());
     let mut refusal = None;
     for cell in &records.header.cells {
-        match know(records, &scenario, cell, directory) {
-            Ok(one) if one.source.measurement.ended() < RATE_TRANSACTIONS => left_out.push(cell.name.clone()),
-            Ok(one) => known.push(one),
-            Err(error) => refusal = refusal.or(Some(error)),
+        match Source::of_cell(records, Some(&scenario), cell, directory) {
+            Ok(source) if source.measurement.ended() < RATE_TRANSACTIONS => left_out.push(cell.name.clone()),
+            source => match source.and_then(|source| know(source, &scenario)) {
+                Ok(one) => known.push(one),
+                Err(error) => refusal = refusal.or(Some(error)),
+            },
         }
     }
-    if let (true, true, Some(refusal)) = (known.is_empty(), left_out.is_empty(), refusal) {
+    if known.is_empty()
+        && left_out.is_empty()
+        && let Some(refusal) = refusal
+    {
         return Err(refusal);
     }
     let mut comparisons = Vec::new();
@@ -96,17 +107,15 @@ pub fn validate(records: &Records, directory: &Path, clock: &dyn Fn() -> f64) ->
             }
         }
     }
-    Ok(Validation { comparisons, left_out })
+    let errors_of_all = errors(&comparisons)?;
+    // One with a single cell has no errors.
+    let by_experiment = comparisons.iter().into_group_map_by(|one| one.experiment.clone());
+    let experiments = by_experiment.into_iter().filter_map(|(name, of_it)| Some((name, errors(of_it).ok()?)));
+    Ok(Validation { errors: errors_of_all, experiments: experiments.collect(), comparisons, left_out })
 }
 
-fn know<'a>(
-    records: &'a Records,
-    scenario: &Scenario,
-    cell: &'a Cell,
-    directory: &Path,
-) -> Result<Known<'a>> {
-    let source = Source::of_cell(records, Some(scenario), cell, directory)?;
-    let storage = measured_storage(scenario, cell);
+fn know<'a>(source: Source<'a>, scenario: &Scenario) -> Result<Known<'a>> {
+    let storage = measured_storage(scenario, source.cell);
     storage.check()?;
     let facts = with_locks(facts(&source)?, &source, &storage);
     Ok(Known { source, storage, facts })
@@ -158,7 +167,7 @@ fn with_cores(facts: &Facts, slower: f64) -> Facts {
     Facts { kinds: kinds.collect(), ..facts.clone() }
 }
 
-/// The errors of all predictions of other cells.
+/// The errors of predictions of other cells.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Errors {
     pub predictions: usize,
@@ -178,8 +187,9 @@ pub struct Errors {
 
 /// # Errors
 /// There is no prediction of another cell.
-pub fn errors(comparisons: &[Comparison]) -> Result<Errors, Mistake> {
-    let others: Vec<&Comparison> = comparisons.iter().filter(|one| !one.is_of_itself()).collect();
+fn errors<'a>(comparisons: impl IntoIterator<Item = &'a Comparison>) -> Result<Errors, Mistake> {
+    let comparisons: Vec<&Comparison> = comparisons.into_iter().collect();
+    let others: Vec<&Comparison> = comparisons.iter().copied().filter(|one| !one.is_of_itself()).collect();
     let sizes = |errors: Vec<f64>| {
         let mut sizes: Vec<f64> = errors.into_iter().map(f64::abs).collect();
         sizes.sort_by(f64::total_cmp);
@@ -187,14 +197,14 @@ pub fn errors(comparisons: &[Comparison]) -> Result<Errors, Mistake> {
     };
     let all = sizes(others.iter().map(|one| one.error()).collect());
     let Some(median) = median(&all) else {
-        let words =
-            "the record has no two cells that differ only in their storage and have 100 transactions each";
-        return Err(Mistake::new(words));
+        return Err(Mistake::new(format!(
+            "the record has no two cells that differ only in their storage and have {RATE_TRANSACTIONS} transactions each"
+        )));
     };
     let orders = orders(&others);
     let right = orders.iter().filter(|is_right| **is_right).count();
     let p99 = sizes(others.iter().filter_map(|one| one.p99_error()).collect());
-    let sum = |figure: fn(&Comparison) -> f64| comparisons.iter().map(figure).sum::<f64>();
+    let sum = |figure: fn(&Comparison) -> f64| comparisons.iter().copied().map(figure).sum::<f64>();
     Ok(Errors {
         predictions: all.len(),
         median,

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use crate::cli::run_in;
+use crate::in_check_all;
 
 /// The root of the repository.
 fn root() -> &'static Path {
@@ -31,6 +32,22 @@ fn the_twin_predicts_the_cells_of_the_quickstart() {
         assert!(error.abs() <= most, "{one}");
     }
     assert_eq!(found["errors"]["in_order"], 1.0);
+}
+
+#[test]
+fn the_page_of_the_twin_has_what_its_record_gives() {
+    let Some(()) = in_check_all(|| Some(())) else { return };
+    let found = json("docs/results/twin/mariadb.jsonl --validate --json");
+    let errors = &found["errors"];
+    let percent = |key: &str, digits: usize| format!("{:.digits$} %", errors[key].as_f64().unwrap() * 100.0);
+    let words = format!("the median error is then {}", percent("median", 1));
+    let page = std::fs::read_to_string(root().join("docs/results/twin.md")).unwrap();
+    let page = page.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(page.contains(&words), "{words}");
+    let words = format!("and {} instead of 91 % are within 20 %", percent("within_fifth", 0));
+    assert!(page.contains(&words), "{words}");
+    assert_eq!(found["left_out"].as_array().unwrap().len(), 5);
+    assert!(errors["median"].as_f64().unwrap() <= 0.08 && errors["in_order"].as_f64().unwrap() >= 0.97);
 }
 
 #[test]

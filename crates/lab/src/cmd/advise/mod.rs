@@ -211,13 +211,10 @@ fn validate(arguments: &AdviseArguments, records: &Records, directory: &Path) ->
     let began = Instant::now();
     let clock = || began.elapsed().as_secs_f64();
     let validation = validation::validate(records, directory, &clock)?;
-    let errors = validation::errors(&validation.comparisons)?;
-    let Validation { comparisons, left_out } = &validation;
-    let answer = serde_json::json!({ "errors": errors, "comparisons": comparisons, "left_out": left_out });
-    print_answer(arguments.json, &answer, || table(&validation, &errors))
+    print_answer(arguments.json, &validation, || table(&validation))
 }
 
-fn table(validation: &Validation, errors: &Errors) -> String {
+fn table(validation: &Validation) -> String {
     let percent = |error: f64| format!("{:+.0} %", error * 100.0);
     let head = ["from", "of", "predicted", "measured", "error", "p99 error"].map(str::to_owned);
     let rows = validation.comparisons.iter().map(|one| {
@@ -230,10 +227,7 @@ fn table(validation: &Validation, errors: &Errors) -> String {
             one.p99_error().map_or("-".to_owned(), percent),
         ]
     });
-    let order = errors.in_order.map_or(String::new(), |share| {
-        let pairs = errors.pairs;
-        format!("; of {pairs} pairs that differ by more than 30 %, {:.0} % in the right order", share * 100.0)
-    });
+    let table = columns(std::iter::once(head).chain(rows));
     let left_out = match &validation.left_out[..] {
         [] => String::new(),
         names => format!(
@@ -241,12 +235,27 @@ fn table(validation: &Validation, errors: &Errors) -> String {
             names.join(", ")
         ),
     };
+    let all = ("all".to_owned(), &validation.errors);
+    let experiments = validation.experiments.iter().map(|(name, errors)| (name.clone(), errors));
+    let head = ["server, workload", "predictions", "median error", "within 20 %", "in order", "p99 error"];
+    let rows = experiments.chain([all]).map(|(name, errors)| summary(name, errors));
     format!(
-        "{}\n{left_out}{} predictions of other cells: median error {:.1} %, {:.0} % within 20 %{order}; {:.0} times faster than real time\n",
-        columns(std::iter::once(head).chain(rows)),
-        errors.predictions,
-        errors.median * 100.0,
-        errors.within_fifth * 100.0,
-        errors.speed,
+        "{table}\n{left_out}{}\n{:.0} times faster than real time\n",
+        columns(std::iter::once(head.map(str::to_owned)).chain(rows)),
+        validation.errors.speed,
     )
+}
+
+/// A row about the sizes of errors: their median, the share of small ones, the pairs of storages in the right order.
+fn summary(name: String, errors: &Errors) -> [String; 6] {
+    let percent = |share: f64| format!("{:.1} %", share * 100.0);
+    let in_order = |share: f64| format!("{} of {}", percent(share), errors.pairs);
+    [
+        name,
+        errors.predictions.to_string(),
+        percent(errors.median),
+        percent(errors.within_fifth),
+        errors.in_order.map_or("-".to_owned(), in_order),
+        errors.p99_median.map_or("-".to_owned(), percent),
+    ]
 }
