@@ -4,18 +4,19 @@
 # Usage: docs/examples/production.sh [DIRECTORY FOR THE RESULTS] [LENGTH OF THE WINDOW, such as 10m]
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
+source "$here/mariadb.sh"
 results=$(realpath -m "${1:-production-results}")
 window=${2:-10m}
 spindle=${SPINDLE:-spindle}
 mkdir -p "$results"
 work=$(mktemp -d)
 chmod 755 "$work"
-server=0
+mariadb=0
 load=0
 
 end() {
   if ((load)); then kill "$load" 2>/dev/null || true; wait "$load" 2>/dev/null || true; fi
-  if ((server)); then kill "$server" 2>/dev/null || true; wait "$server" 2>/dev/null || true; fi
+  if ((mariadb)); then kill "$mariadb" 2>/dev/null || true; wait "$mariadb" 2>/dev/null || true; fi
   "$spindle" disk down production >/dev/null 2>&1 || true
   rm -rf "$work"
 }
@@ -23,18 +24,7 @@ trap end EXIT
 trap 'exit 130' INT TERM
 
 "$spindle" disk up hdd-7200 --size 3G --name production --at "$work/disk" >/dev/null
-mkdir "$work/disk/data"
-chown --recursive nobody "$work/disk/data"
-install -d -o nobody "$work/run"
-options=(--no-defaults "--datadir=$work/disk/data" --user=nobody "--tmpdir=$work/run")
-mariadb-install-db "${options[@]}" --auth-root-authentication-method=normal >/dev/null
-mariadbd "${options[@]}" "--socket=$work/run/socket" --skip-networking --innodb-buffer-pool-size=96M --innodb-flush-method=O_DIRECT \
-  "--pid-file=$work/run/pid" 2>"$results/server.log" &
-server=$!
-for _ in $(seq 300); do
-  [[ -S $work/run/socket ]] && break
-  sleep 0.2
-done
+start_mariadb "$work/run" "$work/disk/data" --innodb-buffer-pool-size=96M --innodb-flush-method=O_DIRECT
 
 # The load of the shop's own clients; `spindle observe` does not know of it. The tables are made while the disk costs no time.
 "$spindle" disk timing production off

@@ -1,8 +1,11 @@
 #!/usr/bin/env bash
-# How fast `spindle query load` fills two MariaDB servers, beside LOAD DATA LOCAL INFILE of the same file into one of them, and how
-# fast it is with that one. The three take turns. Needs mariadbd, and nobody else at work; as root:
+# How fast `spindle query load` fills two MariaDB servers, beside LOAD DATA LOCAL INFILE of the same file into one of them; how fast it
+# is with that one; and how fast two clients fill both with LOAD DATA LOCAL INFILE of halves that were divided before, which is what the
+# machine can do at most. The four take turns. Needs mariadbd, and nobody else at work; as root:
 #     docs/results/query-load.sh [ROUNDS] [ROWS]
 set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+source "$here/../examples/mariadb.sh"
 rounds=${1:-5}
 rows=${2:-1350000}
 spindle=${SPINDLE:-spindle}
@@ -18,19 +21,8 @@ end() {
 trap end EXIT
 
 for name in a b; do
-  install -d -o nobody "$work/$name"
-  install -d -o nobody "$work/$name/tmp"
-  options=(--no-defaults "--datadir=$work/$name/data" --user=nobody "--tmpdir=$work/$name/tmp")
-  mariadb-install-db "${options[@]}" --auth-root-authentication-method=normal >/dev/null
-  mariadbd "${options[@]}" "--socket=$work/$name/socket" --skip-networking --innodb-buffer-pool-size=1G --local-infile=1 \
-    "--pid-file=$work/$name/pid" 2>"$work/$name.log" &
-  servers+=($!)
-done
-for name in a b; do
-  for _ in $(seq 300); do
-    [[ -S $work/$name/socket ]] && break
-    sleep 0.2
-  done
+  start_mariadb "$work/$name" "$work/$name/data" --innodb-buffer-pool-size=1G --local-infile=1
+  servers+=("$mariadb")
   mariadb "--socket=$work/$name/socket" -e 'CREATE DATABASE flights'
 done
 
@@ -40,6 +32,7 @@ awk -v rows="$rows" 'BEGIN {
     printf "%d\t%d-%02d-%02d\tN%05d\t%d\t%d\t%d\tcode %d\n", row, 2000 + row % 9, 1 + row % 12, 1 + row % 28,
       row * 7919 % 99991, row * 31 % 300, row * 17 % 1440 - 60, row * 13 % 2600, row % 5
 }' >"$work/rows.tsv"
+awk -v prefix="$work/half-" '{ print >(prefix (NR % 2 ? "a" : "b")) }' "$work/rows.tsv"
 
 empty() {
   for name in a b; do
@@ -70,12 +63,22 @@ timed() {
 
 load=("$spindle" query load --table flights.flight "$work/rows.tsv" --server)
 url() { echo "socket:$work/$1/socket"; }
+# load_data SERVER FILE
+load_data() {
+  mariadb "--socket=$work/$1/socket" --local-infile=1 flights -e "LOAD DATA LOCAL INFILE '$2' INTO TABLE flight"
+}
+halves() {
+  load_data a "$work/half-a" &
+  load_data b "$work/half-b"
+  wait $!
+}
 for ((round = 0; round < rounds; round++)); do
-  alone=$(timed a mariadb "--socket=$work/a/socket" --local-infile=1 flights -e "LOAD DATA LOCAL INFILE '$work/rows.tsv' INTO TABLE flight")
+  alone=$(timed a load_data a "$work/rows.tsv")
   one=$(timed a "${load[@]}" "$(url a)")
   two=$(timed "a b" "${load[@]}" "$(url a),$(url b)" --column day)
-  awk -v alone="$alone" -v one="$one" -v two="$two" 'BEGIN {
+  divided=$(timed "a b" halves)
+  awk -v alone="$alone" -v one="$one" -v two="$two" -v divided="$divided" 'BEGIN {
     printf "LOAD DATA LOCAL %.2f s; spindle into one server %.2f s, into two shards %.2f s: ", alone, one, two
-    printf "%.2f times as fast as LOAD DATA LOCAL\n", alone / two
+    printf "%.2f times as fast as LOAD DATA LOCAL; halves side by side %.2f s: %.2f times\n", alone / two, divided, alone / divided
   }'
 done

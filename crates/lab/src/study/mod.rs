@@ -3,12 +3,14 @@
 //! Belongs here: running the scenarios of a folder within a budget, and what their records say about the claims.
 //! What a claim is, and when it is confirmed, is in [`crate::claims`].
 
+mod against;
 mod answer;
 mod page;
 mod repeat;
 mod smoke;
 mod summary;
 
+pub use against::Against;
 pub use answer::Answer;
 pub use page::page;
 pub use repeat::{RepeatOptions, repeat};

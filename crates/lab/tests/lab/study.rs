@@ -107,6 +107,30 @@ fn committed_answers_are_what_the_program_says_of_the_committed_records() {
 }
 
 #[test]
+fn another_run_is_asked_for_other_verdicts() {
+    let study = "percona-2009-adaptive-flushing";
+    let against = |directory: &Path| {
+        let directory = directory.to_str().unwrap();
+        run_in(&studies(), &["study", "report", study, "--output", ".", "--against", directory])
+    };
+    let told = against(&studies());
+    assert!(told.contains("that both runs test, 0 have another verdict"), "{told}");
+    let other = tempfile::tempdir().unwrap();
+    let told = against(other.path());
+    assert!(told.contains("--against: no claim is tested both there and in ."), "{told}");
+    // The trials of the two cells trade places.
+    let records = fs::read_to_string(studies().join(study).join("1-steady/records.jsonl")).unwrap();
+    let (header, trials) = records.split_once('\n').unwrap();
+    let [off, on] = [0, 1].map(|value| format!("\"cell\":\"pool/innodb_adaptive_flushing={value}\""));
+    let trials = trials.replace(&off, "\"cell\":\"\"").replace(&on, &off).replace("\"cell\":\"\"", &on);
+    fs::create_dir_all(other.path().join(study).join("1-steady")).unwrap();
+    let path = other.path().join(study).join("1-steady/records.jsonl");
+    fs::write(path, format!("{header}\n{trials}")).unwrap();
+    let told = against(other.path());
+    assert!(told.contains(&format!("| {study} | F-04 | confirmed | contradicted |")), "{told}");
+}
+
+#[test]
 fn readme_has_the_table_of_the_committed_records() {
     let told = run_in(&studies(), &["study", "report", "--all", "--format", "md", "--output", "."]);
     let table = told.split_once("--- stdout\n").unwrap().1.trim_end();

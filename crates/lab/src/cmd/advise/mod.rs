@@ -17,7 +17,7 @@ use crate::advise::need::Need;
 use crate::advise::prediction::{Storage, with_locks};
 use crate::advise::prices::Prices;
 use crate::advise::source::{Source, scenario_of};
-use crate::advise::validation::{self, Errors, RATE_TRANSACTIONS, Validation, measured_storage};
+use crate::advise::validation::{self, Errors, PoolComparison, RATE_TRANSACTIONS, Validation, measured_storage};
 use crate::cmd::output::{columns, print, print_answer};
 use crate::record::Cell;
 use crate::record::input::{self, Records};
@@ -215,7 +215,27 @@ fn validate(arguments: &AdviseArguments, records: &Records, directory: &Path) ->
 }
 
 fn table(validation: &Validation) -> String {
-    let percent = |error: f64| format!("{:+.0} %", error * 100.0);
+    let mut text = match &validation.errors {
+        Some(errors) => of_storages(validation, errors),
+        None => String::new(),
+    };
+    if !validation.pools.is_empty() {
+        text += &format!("{}\n", of_pools(&validation.pools));
+    }
+    if !validation.left_out.is_empty() {
+        text += &format!(
+            "left out, with fewer than {RATE_TRANSACTIONS} transactions, which do not tell a rate to 20 %: {}\n",
+            validation.left_out.join(", ")
+        );
+    }
+    text
+}
+
+fn signed_percent(error: f64) -> String {
+    format!("{:+.0} %", error * 100.0)
+}
+
+fn of_storages(validation: &Validation, errors: &Errors) -> String {
     let head = ["from", "of", "predicted", "measured", "error", "p99 error"].map(str::to_owned);
     let rows = validation.comparisons.iter().map(|one| {
         [
@@ -223,27 +243,37 @@ fn table(validation: &Validation) -> String {
             one.of.clone(),
             format!("{:.0}", one.predicted),
             format!("{:.0}", one.measured),
-            percent(one.error()),
-            one.p99_error().map_or("-".to_owned(), percent),
+            signed_percent(one.error()),
+            one.p99_error().map_or("-".to_owned(), signed_percent),
         ]
     });
     let table = columns(std::iter::once(head).chain(rows));
-    let left_out = match &validation.left_out[..] {
-        [] => String::new(),
-        names => format!(
-            "left out, with fewer than {RATE_TRANSACTIONS} transactions, which do not tell a rate to 20 %: {}\n",
-            names.join(", ")
-        ),
-    };
-    let all = ("all".to_owned(), &validation.errors);
+    let all = ("all".to_owned(), errors);
     let experiments = validation.experiments.iter().map(|(name, errors)| (name.clone(), errors));
     let head = ["server, workload", "predictions", "median error", "within 20 %", "in order", "p99 error"];
     let rows = experiments.chain([all]).map(|(name, errors)| summary(name, errors));
     format!(
-        "{table}\n{left_out}{}\n{:.0} times faster than real time\n",
+        "{table}\n{}\n{:.0} times faster than real time\n",
         columns(std::iter::once(head.map(str::to_owned)).chain(rows)),
-        validation.errors.speed,
+        errors.speed,
     )
+}
+
+fn of_pools(pools: &[PoolComparison]) -> String {
+    let head = ["from", "of", "buffer pool", "reads", "measured", "error", "throughput's error"].map(str::to_owned);
+    let rows = pools.iter().map(|one| {
+        let short = if one.is_known { "" } else { ", trace too short" };
+        [
+            one.from.clone(),
+            one.of.clone(),
+            format!("{:.1} times", one.times),
+            format!("{:.2}", one.predicted_reads),
+            format!("{:.2}", one.measured_reads),
+            signed_percent(one.error_of_reads()),
+            format!("{}{short}", signed_percent(one.error())),
+        ]
+    });
+    columns(std::iter::once(head).chain(rows))
 }
 
 /// A row about the sizes of errors: their median, the share of small ones, the pairs of storages in the right order.

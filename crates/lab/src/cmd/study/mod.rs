@@ -15,7 +15,7 @@ use crate::cmd::output::{check_output_directory, columns, print};
 use crate::cmd::plan;
 use crate::host::interrupt::{Interrupt, Interrupted};
 use crate::record::records_file::{PAGE_NAME, RESULTS, Resume};
-use crate::study::{Answer, Counts, RepeatOptions, Summary, page, repeat, took};
+use crate::study::{Against, Answer, Counts, RepeatOptions, Summary, page, repeat, took};
 
 /// Below the results of other runs.
 const DIRECTORY: &str = "studies";
@@ -101,6 +101,10 @@ struct ReportArguments {
     /// Write `claims.md` of each study, and with --all the page `report.html`, beside the results.
     #[arg(long)]
     write: bool,
+    /// Show the claims to which another run of the same studies, such as one with another `--seed`, gives another
+    /// verdict.
+    #[arg(long, value_name = "DIRECTORY", conflicts_with_all = ["write", "format"])]
+    against: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -236,8 +240,19 @@ fn write_claims(answer: &Answer, output: &Path) -> Result<PathBuf> {
 fn report(arguments: &ReportArguments) -> Result<()> {
     let output = output(arguments.output.as_deref(), DIRECTORY);
     let folders = arguments.named.folders()?;
-    let answers: Vec<Answer> =
-        folders.iter().map(|folder| Answer::read(folder, &output)).collect::<Result<_, _>>()?;
+    let read = |output: &Path| -> Result<Vec<Answer>, Mistake> {
+        folders.iter().map(|folder| Answer::read(folder, output)).collect()
+    };
+    let answers = read(&output)?;
+    if let Some(directory) = &arguments.against {
+        let others = read(directory)?;
+        let against = Against { answers: &answers, others: &others };
+        if against.is_empty() {
+            let words = format!("no claim is tested both there and in {}", output.display());
+            return Err(Mistake::of_flag("against", words).into());
+        }
+        return print(&against.markdown());
+    }
     if arguments.write {
         for answer in &answers {
             let path = write_claims(answer, &output)?;

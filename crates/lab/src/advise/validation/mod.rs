@@ -1,5 +1,7 @@
 //! Predicts every cell of a record from each other one, and holds the predictions against what was measured.
 
+mod pools;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -7,6 +9,8 @@ use anyhow::Result;
 use itertools::Itertools as _;
 use serde::Serialize;
 use spindle_base::Mistake;
+
+pub use pools::PoolComparison;
 
 use super::facts::facts;
 use super::prediction::{Storage, predict, with_locks};
@@ -54,11 +58,13 @@ impl Comparison {
 /// What a record says about predictions.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Validation {
-    /// Of all comparisons.
-    pub errors: Errors,
+    /// Of all comparisons. `None` if no two cells differ in their storage only.
+    pub errors: Option<Errors>,
     /// By [`Comparison::experiment`], in alphabetical order.
     pub experiments: BTreeMap<String, Errors>,
     pub comparisons: Vec<Comparison>,
+    /// Of cells that differ in their buffer pool only.
+    pub pools: Vec<PoolComparison>,
     /// Names of cells with fewer than [`RATE_TRANSACTIONS`].
     pub left_out: Vec<String>,
 }
@@ -79,7 +85,8 @@ struct Known<'a> {
 /// Every cell from each one of the same experiment, itself included.
 ///
 /// # Errors
-/// No cell of the record can be predicted: why the first cannot. No two differ in their storage only.
+/// No cell of the record can be predicted: why the first cannot. No two differ in their storage only, or in their
+/// buffer pool only.
 pub fn validate(records: &Records, directory: &Path, clock: &dyn Fn() -> f64) -> Result<Validation> {
     let scenario = scenario_of(records)?;
     let (mut known, mut left_out) = (Vec::new(), Vec::new());
@@ -107,11 +114,15 @@ pub fn validate(records: &Records, directory: &Path, clock: &dyn Fn() -> f64) ->
             }
         }
     }
-    let errors_of_all = errors(&comparisons)?;
+    let pools = pools::compare_pools(&known);
+    let errors_of_all = match errors(&comparisons) {
+        Err(_) if !pools.is_empty() => None,
+        errors => Some(errors?),
+    };
     // One with a single cell has no errors.
     let by_experiment = comparisons.iter().into_group_map_by(|one| one.experiment.clone());
     let experiments = by_experiment.into_iter().filter_map(|(name, of_it)| Some((name, errors(of_it).ok()?)));
-    Ok(Validation { errors: errors_of_all, experiments: experiments.collect(), comparisons, left_out })
+    Ok(Validation { errors: errors_of_all, experiments: experiments.collect(), comparisons, pools, left_out })
 }
 
 fn know<'a>(source: Source<'a>, scenario: &Scenario) -> Result<Known<'a>> {
@@ -140,8 +151,7 @@ fn experiment(cell: &Cell) -> String {
 }
 
 fn compare(from: &Known<'_>, of: &Known<'_>, clock: &dyn Fn() -> f64) -> Comparison {
-    let faster = from.source.measurement.dilation.factor() / of.source.measurement.dilation.factor();
-    let facts = with_cores(&from.facts, faster);
+    let facts = at_dilation_of(from, of);
     let began = clock();
     let outcome = predict(&facts, &of.storage, of.source.measurement.duration_s, 1);
     let took_s = clock() - began;
@@ -161,10 +171,11 @@ fn compare(from: &Known<'_>, of: &Known<'_>, clock: &dyn Fn() -> f64) -> Compari
     }
 }
 
-/// The facts for cores that are that many times as slow: another dilation.
-fn with_cores(facts: &Facts, slower: f64) -> Facts {
-    let kinds = facts.kinds.iter().map(|kind| Kind { cpu_ns: kind.cpu_ns * slower, ..kind.clone() });
-    Facts { kinds: kinds.collect(), ..facts.clone() }
+/// The facts of one cell with cores as fast as those of the other, whose time may be dilated otherwise.
+fn at_dilation_of(from: &Known<'_>, of: &Known<'_>) -> Facts {
+    let slower = from.source.measurement.dilation.factor() / of.source.measurement.dilation.factor();
+    let kinds = from.facts.kinds.iter().map(|kind| Kind { cpu_ns: kind.cpu_ns * slower, ..kind.clone() });
+    Facts { kinds: kinds.collect(), ..from.facts.clone() }
 }
 
 /// The errors of predictions of other cells.
