@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # A MariaDB on an emulated 7200 rpm disk under load stands for a server in production. It is observed, advice is asked for, and
-# the best two storages are measured. About half an hour, as root; but for the results, nothing is left behind.
+# the best two storages are measured. Less than half an hour, as root; but for the results, nothing is left behind.
 # Usage: docs/examples/production.sh [DIRECTORY FOR THE RESULTS] [LENGTH OF THE WINDOW, such as 10m]
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -28,9 +28,9 @@ start_mariadb "$work/run" "$work/disk/data" --innodb-buffer-pool-size=96M --inno
 
 # The load of the shop's own clients; `spindle observe` does not know of it. The tables are made while the disk costs no time.
 "$spindle" disk timing production off
-"$spindle" load tpcc --server "socket:$work/run/socket" --warehouses 10 --terminals 16 --prepare --duration 5s >/dev/null
+"$spindle" load tpcc --server "socket:$work/run/socket" --warehouses 10 --terminals 16 --prepare --duration 5s >/dev/null 2>"$results/load.txt"
 "$spindle" disk timing production on
-"$spindle" load tpcc --server "socket:$work/run/socket" --warehouses 10 --terminals 16 --warm-up 20s --duration 20m >"$results/load.txt" &
+"$spindle" load tpcc --server "socket:$work/run/socket" --warehouses 10 --terminals 16 --warm-up 20s --duration 20m >>"$results/load.txt" 2>&1 &
 load=$!
 sleep 30
 
@@ -40,6 +40,7 @@ end
 trap - EXIT
 
 echo
-echo "\$ spindle advise observed.jsonl --today hdd-7200 --confirm 2 --load load.toml"
+need="100 transactions a second, p95 50 ms"
+echo "\$ spindle advise observed.jsonl --today hdd-7200 --need \"$need\" --confirm 2 --load load.toml"
 cd "$results"
-"$spindle" advise observed.jsonl --today hdd-7200 --confirm 2 --load "$here/load.toml"
+"$spindle" advise observed.jsonl --today hdd-7200 --need "$need" --confirm 2 --load "$here/load.toml"

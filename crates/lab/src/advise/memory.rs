@@ -14,6 +14,45 @@ pub struct Memory {
     curve: MissCurve,
     pool_pages: u64,
     page_bytes: u64,
+    /// `None` for a server without such a list.
+    list: Option<MidpointList>,
+}
+
+/// InnoDB's LRU list. A page that was read enters it at the midpoint, before its older part, and is moved to its head
+/// when it is used again, but not within a time after its first use (buf_LRU_add_block and
+/// buf_page_make_young_if_needed in storage/innobase/buf).
+///
+/// So a trace of misses has pages that left the older part without another use; in a larger pool the same page is used
+/// again in time, and stays for as long as the whole list lasts.
+#[derive(Debug, Clone, Copy)]
+struct MidpointList {
+    /// In the measured pool, which has other pages too.
+    pages: f64,
+    reads_per_s: f64,
+}
+
+/// InnoDB's defaults: `innodb_old_blocks_pct`, and `innodb_old_blocks_time` from MySQL 5.6 and MariaDB 10.0 on.
+const OLD_SHARE: f64 = 0.37;
+const OLD_BLOCKS_S: f64 = 1.0;
+
+impl MidpointList {
+    /// `None` for another server, and where the list was not sampled.
+    fn of(source: &Source<'_>) -> Option<MidpointList> {
+        let old_pages = spindle_stats::mean(source.measurement.series.server.get("old_pages")?)?;
+        let reads = source.paging.foreground_reads?;
+        (old_pages > 0.0).then(|| MidpointList {
+            pages: old_pages / OLD_SHARE,
+            reads_per_s: reads / source.measurement.duration_s,
+        })
+    }
+
+    /// Pages that are read before a page leaves the list, with a pool that is larger by `more` pages.
+    fn turnover_pages(&self, more: f64) -> f64 {
+        let pages = self.pages + more;
+        let old = OLD_SHARE * pages;
+        // Where time presses, no page is used again late enough to stay.
+        if old >= self.reads_per_s * OLD_BLOCKS_S { pages } else { old }
+    }
 }
 
 impl Memory {
@@ -33,7 +72,7 @@ impl Memory {
         let curve = MissCurve::of(&pages.collect::<Vec<_>>()).ok_or_else(|| {
             Mistake::new("another buffer pool cannot be predicted: hardly any page was read twice in the trace; measure for longer")
         })?;
-        Ok(Memory { curve, pool_pages: source.paging.pool_pages, page_bytes })
+        Ok(Memory { curve, pool_pages: source.paging.pool_pages, page_bytes, list: MidpointList::of(source) })
     }
 
     pub fn pool_bytes(&self) -> u64 {
@@ -43,7 +82,17 @@ impl Memory {
     /// Share of the reads that are left with a pool of that size, and whether the trace is long enough to know.
     pub fn left(&self, pool_bytes: u64) -> (f64, bool) {
         let more = (pool_bytes / self.page_bytes).saturating_sub(self.pool_pages) as f64;
-        (self.curve.left(more), more <= self.curve.known_pages())
+        let pages = self.turnover_pages(more);
+        (self.curve.left(pages), pages <= self.curve.longest_pages())
+    }
+
+    /// Pages that are read before a page leaves a pool that is larger by `more`.
+    fn turnover_pages(&self, more: f64) -> f64 {
+        let measured = self.curve.turnover_pages();
+        let Some(list) = &self.list else { return measured + more };
+        // Twice the pool makes the whole difference; for a part of it, a part is taken.
+        let part = (more / self.pool_pages as f64).min(1.0);
+        measured + (list.turnover_pages(more) - measured).max(0.0) * part
     }
 
     /// The facts with a pool of that size, which is not smaller than the measured one.
@@ -58,5 +107,53 @@ impl Memory {
             other @ Flushing::Writeback(_) => other,
         };
         Facts { kinds, flushing, ..facts.clone() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use spindle_model::Rng;
+
+    use super::*;
+
+    /// Misses of InnoDB's list under skewed reads. `moves`: pages of its older part are used again late enough.
+    fn misses(pool: usize, moves: bool) -> Vec<u64> {
+        let mut rng = Rng::new(1);
+        let mut list: Vec<u64> = Vec::new();
+        let mut missed = Vec::new();
+        for _ in 0..200_000 {
+            let page = rng.below(4_000).min(rng.below(4_000)).min(rng.below(4_000));
+            let midpoint = list.len() - (list.len() as f64 * OLD_SHARE) as usize;
+            match list.iter().position(|other| *other == page) {
+                Some(place) if place < midpoint || moves => {
+                    list.remove(place);
+                    list.insert(0, page);
+                }
+                Some(_) => {}
+                None => {
+                    missed.push(page);
+                    list.insert(midpoint, page);
+                    list.truncate(pool);
+                }
+            }
+        }
+        missed
+    }
+
+    #[test]
+    fn a_larger_list_leaves_as_many_reads_as_it_really_does() {
+        const POOL: usize = 500;
+        // Fewer pages are in the older part than are read in the time.
+        let small = misses(POOL, false);
+        let list = MidpointList { pages: POOL as f64, reads_per_s: 200.0 };
+        let curve = MissCurve::of(&small).expect("pages are read again");
+        let memory = Memory { curve, pool_pages: POOL as u64, page_bytes: 1, list: Some(list) };
+        assert_eq!(memory.left(POOL as u64), (1.0, true));
+        // The larger the step, the more pages have other uses than the trace tells.
+        for (times, most) in [(2, 0.15), (4, 0.3)] {
+            let really = misses(times * POOL, true).len() as f64 / small.len() as f64;
+            let (left, is_known) = memory.left((times * POOL) as u64);
+            assert!(is_known && (left / really - 1.0).abs() < most, "{times}: {left} instead of {really}");
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Runs the twin of a measured database on a storage.
 
 use spindle_base::Mistake;
-use spindle_twin::{Arrivals, Drives, Facts, Locks, Mount, Outcome, Window, simulate};
+use spindle_twin::{Arrivals, Drives, Facts, Kind, Locks, Mount, Outcome, Window, simulate};
 
 use super::source::Source;
 use crate::stack::StackSpec;
@@ -56,6 +56,12 @@ pub fn predict(facts: &Facts, storage: &Storage, seconds: f64, seed: u64) -> Out
     let facts = if on_one { on_one_mount(facts) } else { facts.clone() };
     let window = Window { settle_ns: SETTLE_NS, measure_ns: (seconds * 1e9) as u64, enough: ENOUGH, seed };
     simulate(&facts, storage.drives(seed), window)
+}
+
+/// The facts for cores that are so many times as slow.
+pub(super) fn with_slower_cores(facts: &Facts, times: f64) -> Facts {
+    let kinds = facts.kinds.iter().map(|kind| Kind { cpu_ns: kind.cpu_ns * times, ..kind.clone() });
+    Facts { kinds: kinds.collect(), ..facts.clone() }
 }
 
 /// What a storage can do, and how it does at the needed rate.

@@ -118,6 +118,13 @@ impl Row {
         Row { price, price_per_unit, unpriced, ..self }
     }
 
+    /// The same, where a measurement was up to so many times as high as the prediction.
+    pub(super) fn at_most(mut self, times: f64, reason: &str) -> Row {
+        self.high = self.predicted * times;
+        self.reasons_for.push(reason.to_owned());
+        self
+    }
+
     /// The same with a reason not to rely on it.
     pub(super) fn doubted(mut self, reason: &str) -> Row {
         self.against.push(reason.to_owned());

@@ -51,6 +51,31 @@ fn the_page_of_the_twin_has_what_its_record_gives() {
 }
 
 #[test]
+fn the_page_of_the_twin_has_what_the_record_of_pools_gives() {
+    let found = json("docs/results/twin/pools --validate --json");
+    assert!(found["errors"].is_null(), "there is one storage only");
+    let page = std::fs::read_to_string(root().join("docs/results/twin.md")).unwrap();
+    let pools = found["pools"].as_array().unwrap();
+    assert_eq!(pools.len(), 6);
+    for one in pools {
+        let figure = |key: &str| one[key].as_f64().unwrap();
+        let error =
+            |predicted, measured| format!("{:+.0} %", (figure(predicted) / figure(measured) - 1.0) * 100.0);
+        let workload = if one["of"].as_str().unwrap().contains("tpcc") { "TPC-C" } else { "`oltp`" };
+        let (_, pool) = one["from"].as_str().unwrap().split_once('=').unwrap();
+        let row = format!(
+            "| {workload} | {pool} | {:.0} times | {:.2} | {:.2} | {} | {} |",
+            figure("times"),
+            figure("predicted_reads"),
+            figure("measured_reads"),
+            error("predicted_reads", "measured_reads"),
+            error("predicted", "measured")
+        );
+        assert!(page.contains(&row), "docs/results/twin.md lacks {row}");
+    }
+}
+
+#[test]
 fn a_need_ranks_those_that_meet_it_by_price() {
     let need = "1500 new orders a minute";
     let arguments =
@@ -68,6 +93,14 @@ fn a_need_that_nothing_meets_names_the_nearest() {
         ["advise", "records/quickstart", "--cell", "hdd", "--on", "hdd-7200,x25m-80", "--need", need];
     let told = run_in(root(), &arguments);
     assert!(told.contains("No storage meets 900000 new orders a minute. The nearest is x25m-80: "), "{told}");
+}
+
+#[test]
+fn a_server_that_hardly_worked_is_doubted() {
+    let told =
+        |cell: &str| run_in(root(), &["advise", "records/quickstart", "--cell", cell, "--on", "870evo"]);
+    let doubt = "The server used 2.2 % of a core.";
+    assert!(told("hdd").contains(doubt) && !told("iodrive").contains("of a core."));
 }
 
 /// Bad input gives exit code 2 and one sentence.

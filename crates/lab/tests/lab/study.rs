@@ -131,6 +131,17 @@ fn another_run_is_asked_for_other_verdicts() {
 }
 
 #[test]
+fn the_page_of_another_seed_is_that_of_the_committed_records() {
+    let results = studies().join("../docs/results");
+    let other = results.join("another-seed");
+    let arguments = ["study", "report", "--all", "--output", ".", "--against", other.to_str().unwrap()];
+    let told = run_in(&studies(), &arguments);
+    let answer = told.split_once("--- stdout\n").unwrap().1.trim_end();
+    let page = fs::read_to_string(results.join("another-seed.md")).unwrap();
+    assert!(page.contains(answer), "docs/results/another-seed.md lacks\n{answer}");
+}
+
+#[test]
 fn readme_has_the_table_of_the_committed_records() {
     let told = run_in(&studies(), &["study", "report", "--all", "--format", "md", "--output", "."]);
     let table = told.split_once("--- stdout\n").unwrap().1.trim_end();

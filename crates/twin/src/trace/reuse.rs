@@ -2,9 +2,10 @@
 //!
 //! For each read, the distance is the number of different pages that were read since the page's last read. A
 //! trace has only the misses of the pool: a page that is read again was evicted meanwhile, for which the part
-//! of the pool that turns over had to be read once. A pool that is larger by n pages therefore keeps a page
-//! for n more of the others. Reads of pages that were not read before in the trace have a distance that is
-//! known to be longer than the trace so far; the product-limit estimate counts them for that.
+//! of the pool that turns over had to be read once. How many pages are read before one leaves a larger pool depends
+//! on the server's list; in a plain LRU list, n pages more with n pages more. Reads of pages that were not read
+//! before in the trace have a distance that is known to be longer than the trace so far; the product-limit estimate
+//! counts them for that.
 //!
 //! Only pages of a sample are followed, chosen by a hash of their number, and their distances are scaled.
 //!
@@ -16,7 +17,7 @@ use std::collections::BTreeMap;
 
 use spindle_model::split_mix;
 
-/// Share of the reads that are left, by the number of pages that the pool has more.
+/// Share of the reads that are left, by the number of different pages that are read before a page leaves the pool.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MissCurve {
     /// Distances in pages, each with the share of the reads whose distance is longer; rising distances.
@@ -55,19 +56,24 @@ impl MissCurve {
         Some(MissCurve { steps: product_limit(&again, &first), turnover_pages, longest })
     }
 
-    /// Share of the reads that a pool leaves which has that many pages more.
-    pub fn left(&self, more_pages: f64) -> f64 {
+    /// The number of different pages that were read in the measured pool before a page left it.
+    pub fn turnover_pages(&self) -> f64 {
+        self.turnover_pages
+    }
+
+    /// Share of the reads that a pool leaves in which so many different pages are read before a page leaves it.
+    pub fn left(&self, pages: f64) -> f64 {
         let longer = |distance: f64| {
             let after = self.steps.partition_point(|(step, _)| *step <= distance);
             after.checked_sub(1).map_or(1.0, |last| self.steps[last].1)
         };
         // What lies below the turnover is chance, and belongs to the pool as it is.
-        longer(self.turnover_pages + more_pages) / longer(self.turnover_pages)
+        longer(pages.max(self.turnover_pages)) / longer(self.turnover_pages)
     }
 
-    /// The largest number of further pages for which the trace is long enough.
-    pub fn known_pages(&self) -> f64 {
-        (self.longest - self.turnover_pages).max(0.0)
+    /// The largest number of pages for which the trace is long enough.
+    pub fn longest_pages(&self) -> f64 {
+        self.longest
     }
 }
 
@@ -184,7 +190,7 @@ mod tests {
         let curve = MissCurve::of(&small).expect("pages are read again");
         for pool in [1_000, 2_000] {
             let really = misses(pool, 200_000).len() as f64 / small.len() as f64;
-            let left = curve.left((pool - 500) as f64);
+            let left = curve.left(curve.turnover_pages() + (pool - 500) as f64);
             assert!((left / really - 1.0).abs() < 0.15, "{pool}: {left} instead of {really}");
         }
     }
@@ -198,6 +204,6 @@ mod tests {
     #[test]
     fn the_same_pool_leaves_all_reads() {
         let curve = MissCurve::of(&misses(500, 50_000)).expect("pages are read again");
-        assert_eq!(curve.left(0.0), 1.0);
+        assert_eq!(curve.left(curve.turnover_pages()), 1.0);
     }
 }

@@ -13,13 +13,13 @@ use spindle_base::Mistake;
 pub use pools::PoolComparison;
 
 use super::facts::facts;
-use super::prediction::{Storage, predict, with_locks};
+use super::prediction::{Storage, predict, with_locks, with_slower_cores};
 use super::source::{Source, scenario_of};
 use crate::record::Cell;
 use crate::record::input::Records;
 use crate::scenario::Scenario;
 use crate::stack::StackSpec;
-use spindle_twin::{Facts, Kind};
+use spindle_twin::Facts;
 
 /// A prediction beside its measurement.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -174,8 +174,7 @@ fn compare(from: &Known<'_>, of: &Known<'_>, clock: &dyn Fn() -> f64) -> Compari
 /// The facts of one cell with cores as fast as those of the other, whose time may be dilated otherwise.
 fn at_dilation_of(from: &Known<'_>, of: &Known<'_>) -> Facts {
     let slower = from.source.measurement.dilation.factor() / of.source.measurement.dilation.factor();
-    let kinds = from.facts.kinds.iter().map(|kind| Kind { cpu_ns: kind.cpu_ns * slower, ..kind.clone() });
-    Facts { kinds: kinds.collect(), ..from.facts.clone() }
+    with_slower_cores(&from.facts, slower)
 }
 
 /// The errors of predictions of other cells.

@@ -49,10 +49,18 @@ fn bounds() -> Bounds {
 }
 
 /// Measures the first `count` storages of the answer that can be had alone, and lays predictions beside measurements.
+/// `predict` gives the prediction for a storage with cores as they are at a dilation: time is dilated where the cores of
+/// this machine would decide.
 ///
 /// # Errors
 /// The run fails, or the user ends it.
-pub(super) fn confirm(answer: &Answer, storages: &[Storage], count: usize, load: &Load) -> Result<String> {
+pub(super) fn confirm(
+    answer: &Answer,
+    storages: &[Storage],
+    count: usize,
+    load: &Load,
+    predict: &dyn Fn(&Storage, f64) -> f64,
+) -> Result<String> {
     let found = answer.rows.iter().filter_map(|row| storages.iter().find(|storage| storage.name == row.name));
     let best: Vec<&Storage> = found.take(count).collect();
     let text = scenario_text(&load.text, &load.cell, &best)?;
@@ -73,28 +81,43 @@ pub(super) fn confirm(answer: &Answer, storages: &[Storage], count: usize, load:
     let interrupt = Interrupt::listen()?;
     let outcome = run::run(&scenario, &plan, &options, &interrupt)?;
     let records = input::read(&outcome.records)?;
-    Ok(table(answer, &best, &records))
+    Ok(table(answer, &best, &records, predict))
 }
 
-fn table(answer: &Answer, best: &[&Storage], records: &Records) -> String {
-    let head = ["storage", "predicted", "measured", "error"].map(str::to_owned);
+fn table(
+    answer: &Answer,
+    best: &[&Storage],
+    records: &Records,
+    predict: &dyn Fn(&Storage, f64) -> f64,
+) -> String {
+    let head = ["storage", "time", "predicted", "measured", "error"].map(str::to_owned);
     let rows = best.iter().map(|storage| {
-        let row = answer.rows.iter().find(|row| row.name == storage.name);
-        let predicted = row.map_or(0.0, |row| row.predicted);
         let of_cell = records.trials.iter().filter(|trial| trial.cell == storage.name);
-        let measurements = of_cell.filter_map(|trial| trial.measurement.as_ref());
-        let values: Vec<f64> = measurements.map(|found| in_metric(found, &answer.metric)).collect();
-        let measured = spindle_stats::mean(&values);
-        let error = measured.map(|measured| format!("{:+.0} %", (predicted / measured - 1.0) * 100.0));
-        let failed = || "every trial failed".to_owned();
+        let measurements: Vec<&Measurement> =
+            of_cell.filter_map(|trial| trial.measurement.as_ref()).collect();
+        let values: Vec<f64> = measurements.iter().map(|found| in_metric(found, &answer.metric)).collect();
+        let (Some(first), Some(measured)) = (measurements.first(), spindle_stats::mean(&values)) else {
+            let failed = "every trial failed".to_owned();
+            return [storage.name.clone(), String::new(), String::new(), failed, String::new()];
+        };
+        let dilation = first.dilation.factor();
+        let predicted = predict(storage, dilation);
+        let time = if dilation > 1.0 { format!("dilated by {dilation}") } else { "real".to_owned() };
         [
             storage.name.clone(),
+            time,
             format!("{predicted:.0}"),
-            measured.map_or_else(failed, |measured| format!("{measured:.0}")),
-            error.unwrap_or_default(),
+            format!("{measured:.0}"),
+            format!("{:+.0} %", (predicted / measured - 1.0) * 100.0),
         ]
     });
-    format!("\nMeasured, in {}:\n{}", answer.metric, columns(std::iter::once(head).chain(rows)))
+    let table = columns(std::iter::once(head).chain(rows));
+    let is_dilated = records.trials.iter().filter_map(|trial| trial.measurement.as_ref());
+    let is_dilated = is_dilated.into_iter().any(|found| found.dilation.factor() > 1.0);
+    let words =
+        "In dilated time the cores are as many times as fast; so they are in the prediction beside it.\n";
+    let words = if is_dilated { words } else { "" };
+    format!("\nMeasured, in {}:\n{table}{words}", answer.metric)
 }
 
 /// What was measured, in the metric of the prediction. That of a server in production is all of its transactions

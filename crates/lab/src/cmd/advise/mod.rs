@@ -17,7 +17,9 @@ use crate::advise::need::Need;
 use crate::advise::prediction::{Storage, with_locks};
 use crate::advise::prices::Prices;
 use crate::advise::source::{Source, scenario_of};
-use crate::advise::validation::{self, Errors, PoolComparison, RATE_TRANSACTIONS, Validation, measured_storage};
+use crate::advise::validation::{
+    self, Errors, PoolComparison, RATE_TRANSACTIONS, Validation, measured_storage,
+};
 use crate::cmd::output::{columns, print, print_answer};
 use crate::record::Cell;
 use crate::record::input::{self, Records};
@@ -115,7 +117,11 @@ fn advise(arguments: &AdviseArguments, records: &Records, directory: &Path) -> R
     let answer = answer::answer(&source, &facts, today.as_ref(), (&storages, left_out), &question);
     print(&answer.lay_out(if arguments.json { Format::Json } else { arguments.format })?)?;
     match load {
-        Some((count, load)) => print(&confirm::confirm(&answer, &storages, usize::from(count), &load)?),
+        Some((count, load)) => {
+            let predict =
+                |storage: &Storage, dilation| answer::predicted_at(&source, &facts, storage, dilation, seed);
+            print(&confirm::confirm(&answer, &storages, usize::from(count), &load, &predict)?)
+        }
         None => Ok(()),
     }
 }
@@ -260,7 +266,8 @@ fn of_storages(validation: &Validation, errors: &Errors) -> String {
 }
 
 fn of_pools(pools: &[PoolComparison]) -> String {
-    let head = ["from", "of", "buffer pool", "reads", "measured", "error", "throughput's error"].map(str::to_owned);
+    let head =
+        ["from", "of", "buffer pool", "reads", "measured", "error", "throughput's error"].map(str::to_owned);
     let rows = pools.iter().map(|one| {
         let short = if one.is_known { "" } else { ", trace too short" };
         [

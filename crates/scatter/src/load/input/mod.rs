@@ -1,5 +1,6 @@
 //! Files as LOAD DATA reads them: their records and the places of these. It knows no table and no server.
 
+mod plain;
 mod records;
 mod scan;
 

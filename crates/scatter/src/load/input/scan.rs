@@ -6,6 +6,7 @@
 
 use std::borrow::Cow;
 
+use super::plain::Plain;
 use crate::load::format::{Format, unescaped};
 
 #[derive(Debug, Clone)]
@@ -15,6 +16,7 @@ pub(in crate::load) struct Scanner {
     is_special: [bool; 256],
     /// Index of the field whose place is asked for.
     key: Option<usize>,
+    plain: Option<Plain>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -73,11 +75,19 @@ impl Scanner {
         for byte in ends.into_iter().chain(format.enclosure).chain(format.escape) {
             is_special[usize::from(byte)] = true;
         }
-        Scanner { format: format.clone(), is_special, key }
+        Scanner { format: format.clone(), is_special, key, plain: Plain::of(format) }
     }
 
     /// The record at the beginning of these bytes. `is_end`: the file ends with them.
     pub(in crate::load) fn scan(&self, bytes: &[u8], is_end: bool) -> Scan {
+        match self.plain.as_ref().and_then(|plain| plain.scan(bytes, self.key)) {
+            Some(record) => Scan::Record(record),
+            None => self.scan_fields(bytes, is_end),
+        }
+    }
+
+    /// As [`Self::scan`], byte by byte.
+    fn scan_fields(&self, bytes: &[u8], is_end: bool) -> Scan {
         let Some(begin) = self.line_start(bytes) else { return if is_end { Scan::End } else { Scan::More } };
         let fields_begin = begin + self.format.line_start.len();
         if bytes.len() == fields_begin {

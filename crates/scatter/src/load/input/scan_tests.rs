@@ -161,6 +161,28 @@ fn ignored_lines_end_at_any_terminator_that_is_not_escaped() {
     check(&Format::tsv(), "a", None);
 }
 
+/// Every text of these characters, in both formats and with each field as the key.
+#[test]
+fn the_quick_way_comes_to_the_same_record() {
+    const LENGTH: u32 = 7;
+    let characters = b"a,\"\\\n";
+    let count = characters.len() as u32;
+    let escaped = csv(&FormatTexts { fields_escaped_by: Some("\\"), ..FormatTexts::default() });
+    let bare = csv(&FormatTexts { fields_enclosed_by: Some(""), ..FormatTexts::default() });
+    for format in [Format::csv(), escaped, bare] {
+        for key in [None, Some(0), Some(1), Some(2)] {
+            let scanner = Scanner::new(&format, key);
+            for number in 0..count.pow(LENGTH) {
+                let character = |place| characters[(number / count.pow(place) % count) as usize];
+                let text: Vec<u8> = (0..LENGTH).map(character).collect();
+                for is_end in [false, true] {
+                    assert_eq!(scanner.scan(&text, is_end), scanner.scan_fields(&text, is_end), "{text:?}");
+                }
+            }
+        }
+    }
+}
+
 /// On files that both know, the scanner and the reader of the `csv` crate agree.
 #[test]
 fn a_file_without_oddities_is_read_as_the_csv_crate_reads_it() {
