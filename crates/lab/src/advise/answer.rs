@@ -210,7 +210,7 @@ fn with_memory(
         let row = row.priced(question.prices.price_of_memory(pool_bytes - memory.pool_bytes()));
         let row = row.at_most(
             MEMORY_ERROR,
-            "more memory gave up to 1.4 times as much as predicted where it was measured",
+            format!("more memory gave up to {MEMORY_ERROR} times as much as predicted where it was measured"),
         );
         if memory.left(pool_bytes).1 { row } else { row.doubted("the trace is too short to know its misses") }
     });

@@ -119,9 +119,9 @@ impl Row {
     }
 
     /// The same, where a measurement was up to so many times as high as the prediction.
-    pub(super) fn at_most(mut self, times: f64, reason: &str) -> Row {
+    pub(super) fn at_most(mut self, times: f64, reason: String) -> Row {
         self.high = self.predicted * times;
-        self.reasons_for.push(reason.to_owned());
+        self.reasons_for.push(reason);
         self
     }
 

@@ -1,7 +1,5 @@
 //! Whether another run of the same studies, such as one with another seed, gives the claims the same verdicts.
 
-use std::fmt::Write as _;
-
 use itertools::Itertools as _;
 use spindle_base::text::plural;
 
@@ -81,9 +79,6 @@ impl Against<'_> {
             return page;
         }
         page += "\n| study | claim | verdict | the other run's | published and measured | the other run's |\n|---|---|---|---|---|---|\n";
-        for pair in &others {
-            let _ = write!(page, "{}", pair.row());
-        }
-        page
+        page + &others.iter().map(Pair::row).collect::<String>()
     }
 }

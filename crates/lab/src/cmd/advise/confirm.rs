@@ -112,11 +112,12 @@ fn table(
         ]
     });
     let table = columns(std::iter::once(head).chain(rows));
-    let is_dilated = records.trials.iter().filter_map(|trial| trial.measurement.as_ref());
-    let is_dilated = is_dilated.into_iter().any(|found| found.dilation.factor() > 1.0);
-    let words =
-        "In dilated time the cores are as many times as fast; so they are in the prediction beside it.\n";
-    let words = if is_dilated { words } else { "" };
+    let mut measurements = records.trials.iter().filter_map(|trial| trial.measurement.as_ref());
+    let words = if measurements.any(|found| found.dilation.factor() > 1.0) {
+        "In dilated time the cores are as many times as fast; so they are in the prediction beside it.\n"
+    } else {
+        ""
+    };
     format!("\nMeasured, in {}:\n{table}{words}", answer.metric)
 }
 

@@ -161,7 +161,7 @@ fn ignored_lines_end_at_any_terminator_that_is_not_escaped() {
     check(&Format::tsv(), "a", None);
 }
 
-/// Every text of these characters, in both formats and with each field as the key.
+/// Every text of these characters, by three formats and with each field as the key.
 #[test]
 fn the_quick_way_comes_to_the_same_record() {
     const LENGTH: u32 = 7;
