@@ -7,6 +7,7 @@ use spindle_twin::{Facts, Flushing, Innodb, Kind};
 
 use super::source::Source;
 use crate::record::FileClass;
+use crate::server::telemetry::Midpoint;
 
 /// What a block trace tells of other buffer pools.
 #[derive(Debug)]
@@ -18,30 +19,27 @@ pub struct Memory {
     list: Option<MidpointList>,
 }
 
-/// InnoDB's LRU list. A page that was read enters it at the midpoint, before its older part, and is moved to its head
-/// when it is used again, but not within a time after its first use (buf_LRU_add_block and
-/// buf_page_make_young_if_needed in storage/innobase/buf).
+/// A list of pages with a midpoint, in the measured cell.
 ///
-/// So a trace of misses has pages that left the older part without another use; in a larger pool the same page is used
+/// A trace of misses has pages that left the older part without another use; in a larger pool the same page is used
 /// again in time, and stays for as long as the whole list lasts.
 #[derive(Debug, Clone, Copy)]
 struct MidpointList {
+    rule: Midpoint,
     /// In the measured pool, which has other pages too.
     pages: f64,
     reads_per_s: f64,
 }
 
-/// InnoDB's defaults: `innodb_old_blocks_pct`, and `innodb_old_blocks_time` from MySQL 5.6 and MariaDB 10.0 on.
-const OLD_SHARE: f64 = 0.37;
-const OLD_BLOCKS_S: f64 = 1.0;
-
 impl MidpointList {
     /// `None` for another server, and where the list was not sampled.
     fn of(source: &Source<'_>) -> Option<MidpointList> {
+        let rule = source.paging.midpoint?;
         let old_pages = spindle_stats::mean(source.measurement.series.server.get("old_pages")?)?;
         let reads = source.paging.foreground_reads?;
         (old_pages > 0.0).then(|| MidpointList {
-            pages: old_pages / OLD_SHARE,
+            rule,
+            pages: old_pages / rule.older_share,
             reads_per_s: reads / source.measurement.duration_s,
         })
     }
@@ -49,9 +47,9 @@ impl MidpointList {
     /// Pages that are read before a page leaves the list, with a pool that is larger by `more` pages.
     fn turnover_pages(&self, more: f64) -> f64 {
         let pages = self.pages + more;
-        let old = OLD_SHARE * pages;
+        let older = self.rule.older_share * pages;
         // Where time presses, no page is used again late enough to stay.
-        if old >= self.reads_per_s * OLD_BLOCKS_S { pages } else { old }
+        if older >= self.reads_per_s * self.rule.not_within_s { pages } else { older }
     }
 }
 
@@ -116,6 +114,8 @@ mod tests {
 
     use super::*;
 
+    const RULE: Midpoint = Midpoint { older_share: 0.37, not_within_s: 1.0 };
+
     /// Misses of InnoDB's list under skewed reads. `moves`: pages of its older part are used again late enough.
     fn misses(pool: usize, moves: bool) -> Vec<u64> {
         let mut rng = Rng::new(1);
@@ -123,7 +123,7 @@ mod tests {
         let mut missed = Vec::new();
         for _ in 0..200_000 {
             let page = rng.below(4_000).min(rng.below(4_000)).min(rng.below(4_000));
-            let midpoint = list.len() - (list.len() as f64 * OLD_SHARE) as usize;
+            let midpoint = list.len() - (list.len() as f64 * RULE.older_share) as usize;
             match list.iter().position(|other| *other == page) {
                 Some(place) if place < midpoint || moves => {
                     list.remove(place);
@@ -145,7 +145,7 @@ mod tests {
         const POOL: usize = 500;
         // Fewer pages are in the older part than are read in the time.
         let small = misses(POOL, false);
-        let list = MidpointList { pages: POOL as f64, reads_per_s: 200.0 };
+        let list = MidpointList { rule: RULE, pages: POOL as f64, reads_per_s: 200.0 };
         let curve = MissCurve::of(&small).expect("pages are read again");
         let memory = Memory { curve, pool_pages: POOL as u64, page_bytes: 1, list: Some(list) };
         assert_eq!(memory.left(POOL as u64), (1.0, true));

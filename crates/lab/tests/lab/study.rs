@@ -107,6 +107,18 @@ fn committed_answers_are_what_the_program_says_of_the_committed_records() {
 }
 
 #[test]
+fn every_contradicted_claim_says_what_was_found() {
+    for folder in folders() {
+        let written = fs::read_to_string(studies().join(folder.study).join("claims.md")).unwrap();
+        let is_contradicted =
+            |line: &&str| line.split(" | ").nth(2).is_some_and(|verdict| verdict.starts_with("contradicted"));
+        let silent = |line: &&str| !line.contains("Found (");
+        let left: Vec<&str> = written.lines().filter(is_contradicted).filter(silent).collect();
+        assert!(left.is_empty(), "{}: `[[finding]]` is missing in claims.toml: {left:#?}", folder.study);
+    }
+}
+
+#[test]
 fn another_run_is_asked_for_other_verdicts() {
     let study = "percona-2009-adaptive-flushing";
     let against = |directory: &Path| {

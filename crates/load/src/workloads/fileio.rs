@@ -108,7 +108,8 @@ pub struct Spec {
     #[arg(long, default_value_t = 1, value_parser = whole_number::<u32>)]
     #[schemars(range(min = 1, max = TERMINALS_MAX))]
     pub terminals: u32,
-    /// Requests of a thread between synchronisations of all files (`--file-fsync-freq`). 0: never.
+    /// Requests of a thread between synchronisations of all files (`--file-fsync-freq`). 0: never. Each file that is
+    /// synchronised counts as a request, as in the tool.
     #[arg(long)]
     #[schemars(example = 100)]
     pub fsync_every: u32,

@@ -8,7 +8,8 @@ use crate::record::{Cell, EmulatorSummary, FigureName, Measurement, Per, Publish
 use crate::report::{self, Records};
 
 /// Figures that the CSV has in parts only.
-const OF_ALL_MOUNTS: [&str; 5] = ["cpu_busy_percent", "reads_per_s", "writes_per_s", "read_kib", "write_kib"];
+const OF_ALL_MOUNTS: [&str; 6] =
+    ["cpu_busy_percent", "reads_per_s", "writes_per_s", "reads_and_writes_per_s", "read_kib", "write_kib"];
 /// How the names of the CSV begin.
 const BEGINNINGS: [&str; 20] = [
     "latency_",
@@ -159,11 +160,13 @@ fn of_all_mounts(name: &str, measurement: &Measurement) -> Option<f64> {
         let counts = measurement.mounts.iter().map(|mount| mount.emulator.as_ref().map(count));
         counts.sum::<Option<u64>>().map(|sum| sum as f64)
     };
+    let per_s = |count: Option<f64>| Some(count? / measurement.duration_s);
     let kib = |bytes: Option<f64>, count: Option<f64>| Some(bytes? / count? / 1024.0);
     match name {
         "cpu_busy_percent" => Some(measurement.cpu.busy * 100.0),
-        "reads_per_s" => sum(|of| of.reads).map(|count| count / measurement.duration_s),
-        "writes_per_s" => sum(|of| of.writes).map(|count| count / measurement.duration_s),
+        "reads_per_s" => per_s(sum(|of| of.reads)),
+        "writes_per_s" => per_s(sum(|of| of.writes)),
+        "reads_and_writes_per_s" => per_s(sum(|of| of.reads + of.writes)),
         "read_kib" => kib(sum(|of| of.read_bytes), sum(|of| of.reads)),
         _ => kib(sum(|of| of.write_bytes), sum(|of| of.writes)),
     }
@@ -194,6 +197,8 @@ mod tests {
         let of_part =
             PublishedTag { part: Some("data".into()), per: Some(Per::Second), ..tag("emulator_reads") };
         assert!((means(&of_part).unwrap() / reads - 1.0).abs() < 1e-9);
+        let sum = reads + means(&tag("writes_per_s")).unwrap();
+        assert!((means(&tag("reads_and_writes_per_s")).unwrap() / sum - 1.0).abs() < 1e-9);
         assert!(means(&tag("latency_mean_ms")).unwrap() > 0.0);
         assert_eq!(
             means(&tag("server_mean_nothing")),

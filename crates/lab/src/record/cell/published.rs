@@ -49,8 +49,9 @@ pub struct PublishedTag {
     #[schemars(example = &"terminals")]
     pub best_over: Option<String>,
     /// Figure of a trial that stands for the row's: `metric`, or one of the CSV (docs/records.md), such as
-    /// `latency_p95_ms` or `server_mean_checkpoint_age_bytes`. `swept_KEY` is the best value of the axis
-    /// `best_over`. Unless given, `metric`.
+    /// `latency_p95_ms` or `server_mean_checkpoint_age_bytes`. Of all mounts together: `reads_per_s`,
+    /// `writes_per_s`, `reads_and_writes_per_s`, `read_kib` and `write_kib`, and `cpu_busy_percent` of the machine.
+    /// `swept_KEY` is the best value of the axis `best_over`. Unless given, `metric`.
     #[serde(default, skip_serializing_if = "FigureName::is_metric")]
     pub figure: FigureName,
     /// Part of the figure, as in the CSV: a mount, such as `data`, or a part of one.

@@ -12,7 +12,7 @@ use super::release::{Flavour, Release};
 use super::settings::size_bytes;
 use super::telemetry::{FLUSHED, REDO};
 use crate::server::settings::{Settings, setting};
-use crate::server::telemetry::{Paging, Rules};
+use crate::server::telemetry::{Midpoint, Paging, Rules};
 
 const POOL: &str = "innodb_buffer_pool_size";
 const POOL_BYTES: u64 = 128 << 20;
@@ -32,6 +32,7 @@ pub(super) fn paging(moved: &BTreeMap<String, f64>, settings: &Settings, version
         None if flushes_commits(settings) => or_zero(&["Innodb_log_writes"]),
         None => 0.0,
     };
+    let defaults = defaults(version);
     Some(Paging {
         page_bytes,
         pool_pages: pool_bytes / page_bytes.max(1),
@@ -47,7 +48,8 @@ pub(super) fn paging(moved: &BTreeMap<String, f64>, settings: &Settings, version
         data_syncs: (or_zero(&["Innodb_data_fsyncs"]) - log_syncs).max(0.0),
         doublewrite_batches: or_zero(&["Innodb_dblwr_writes"]),
         groups_commits: groups_commits(settings, version),
-        rules: Rules::Innodb(rules(settings, &defaults(version))),
+        midpoint: Some(midpoint(settings, &defaults)),
+        rules: Rules::Innodb(rules(settings, &defaults)),
     })
 }
 
@@ -80,6 +82,7 @@ struct Defaults {
     log_bytes: u64,
     max_dirty_low_water_percent: f64,
     scan_depth: u64,
+    old_blocks_ms: f64,
 }
 
 fn defaults(version: &str) -> Defaults {
@@ -90,6 +93,7 @@ fn defaults(version: &str) -> Defaults {
         log_bytes: 96 << 20,
         max_dirty_low_water_percent: 0.0,
         scan_depth: 1_536,
+        old_blocks_ms: 1_000.0,
     };
     match release(version) {
         Some(release) if release.flavour != Flavour::MariaDb => Defaults {
@@ -99,14 +103,27 @@ fn defaults(version: &str) -> Defaults {
             log_bytes: if release.version >= (5, 6, 8) { 96 << 20 } else { 10 << 20 },
             max_dirty_low_water_percent: if release.version >= (8, 0, 0) { 10.0 } else { 0.0 },
             scan_depth: 1_024,
+            old_blocks_ms: if release.version >= (5, 6, 6) { 1_000.0 } else { 0.0 },
             ..mariadb
         },
+        Some(release) if release.version < (10, 0, 0) => Defaults { old_blocks_ms: 0.0, ..mariadb },
         _ => mariadb,
     }
 }
 
+fn number(settings: &Settings, name: &str) -> Option<f64> {
+    setting(settings, name).and_then(|value| value.parse().ok())
+}
+
+fn midpoint(settings: &Settings, defaults: &Defaults) -> Midpoint {
+    Midpoint {
+        older_share: number(settings, "innodb_old_blocks_pct").unwrap_or(37.0) / 100.0,
+        not_within_s: number(settings, "innodb_old_blocks_time").unwrap_or(defaults.old_blocks_ms) / 1e3,
+    }
+}
+
 fn rules(settings: &Settings, defaults: &Defaults) -> InnodbRules {
-    let number = |name: &str| setting(settings, name).and_then(|value| value.parse::<f64>().ok());
+    let number = |name: &str| number(settings, name);
     let count = |name: &str| number(name).map(|value| value as u64);
     let is_on = |name: &str| setting(settings, name).is_none_or(|value| !is_off(value));
     let io_capacity = count("innodb_io_capacity").unwrap_or(defaults.io_capacity);
@@ -148,6 +165,23 @@ mod tests {
         assert_eq!(of("10.11.19-MariaDB-0+deb12u1"), (200, 2_000, 1_536, 96));
         assert_eq!(of("MySQL 9.7.4-2"), (10_000, 20_000, 1_024, 96));
         assert_eq!(of("MySQL 5.5.9"), (200, 2_000, 1_024, 10));
+    }
+
+    #[test]
+    fn a_page_that_was_read_waits_at_the_midpoint() {
+        let check = |version: &str, given: &[(&str, &str)], older_share: f64, not_within_s: f64| {
+            let given = given.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+            let expect = Midpoint { older_share, not_within_s };
+            assert_eq!(midpoint(&given, &defaults(version)), expect, "{version}");
+        };
+        check("10.11.19-MariaDB", &[], 0.37, 1.0);
+        check("MySQL 5.5.9", &[], 0.37, 0.0);
+        check(
+            "MySQL 9.7.4-2",
+            &[("innodb_old_blocks_pct", "20"), ("innodb-old-blocks-time", "500")],
+            0.2,
+            0.5,
+        );
     }
 
     #[test]

@@ -30,6 +30,7 @@ pub(super) fn paging(moved: &BTreeMap<String, f64>, settings: &Settings) -> Opti
         data_syncs: 0.0,
         doublewrite_batches: 0.0,
         groups_commits: true,
+        midpoint: None,
         rules: Rules::PageCache,
     })
 }

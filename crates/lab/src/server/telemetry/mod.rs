@@ -9,7 +9,7 @@ use std::fmt::Debug;
 
 use crate::record::{FileClass, WaitPoint};
 use crate::server::settings::Settings;
-pub use paging::{Paging, Rules};
+pub use paging::{Midpoint, Paging, Rules};
 
 /// The meaning of the counters and settings of a family of servers. The defaults are those of a server
 /// without meaningful counters.

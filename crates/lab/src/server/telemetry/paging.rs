@@ -27,7 +27,20 @@ pub struct Paging {
     pub doublewrite_batches: f64,
     /// Whether commits that come together share a write and a flush of the logs.
     pub groups_commits: bool,
+    /// `None` for a server whose cache treats all pages alike.
+    pub midpoint: Option<Midpoint>,
     pub rules: Rules,
+}
+
+/// InnoDB's rule for a page that was read: it enters the list of pages at the midpoint, before the older part, and is
+/// moved to its head when it is used again, but not within a time after its first use (buf_LRU_add_block and
+/// buf_page_make_young_if_needed in storage/innobase/buf).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Midpoint {
+    /// Of the list: `innodb_old_blocks_pct` in a hundred.
+    pub older_share: f64,
+    /// `innodb_old_blocks_time`.
+    pub not_within_s: f64,
 }
 
 /// How changed pages reach the storage.

@@ -54,7 +54,7 @@ pub(in crate::server::mysql) static PRODUCTION: Production = Production {
     checkpoint,
 };
 
-const SETTINGS: [&str; 48] = [
+const SETTINGS: [&str; 50] = [
     "aria_pagecache_buffer_size",
     "binlog_format",
     "binlog_row_image",
@@ -84,6 +84,8 @@ const SETTINGS: [&str; 48] = [
     "innodb_lru_scan_depth",
     "innodb_max_dirty_pages_pct",
     "innodb_max_dirty_pages_pct_lwm",
+    "innodb_old_blocks_pct",
+    "innodb_old_blocks_time",
     "innodb_page_cleaners",
     "innodb_page_size",
     "innodb_purge_threads",
