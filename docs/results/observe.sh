@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# What `spindle observe` costs a MariaDB under TPC-C in memory, where the cores decide. Each round has three windows on one server, in an
-# order drawn at random: one is observed, and two are not, of which the second shows what the method itself can tell.
+# What `spindle observe` costs a MariaDB under TPC-C in memory, where the cores decide. One load runs all the time. Each round has three
+# stretches of it, in an order drawn at random: one is observed, one has a `sleep` in the observer's place, and one has nothing beside it.
+# The load's own count of each second is compared, without the first two of a stretch, in which the observer starts and connects.
 # Needs mariadbd, and nobody else at work; as root:
-#     docs/results/observe.sh [ROUNDS, at least 2] [SECONDS OF A WINDOW]
+#     docs/results/observe.sh [ROUNDS, at least 2] [SECONDS OF A STRETCH, at least 4]
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 source "$here/../examples/mariadb.sh"
-rounds=${1:-20}
-seconds=${2:-20}
+rounds=${1:-30}
+seconds=${2:-12}
 spindle=${SPINDLE:-spindle}
 work=$(mktemp -d)
 chmod 755 "$work"
@@ -22,46 +23,52 @@ trap end EXIT
 
 start_mariadb "$work" "$work/data" --innodb-buffer-pool-size=1G --innodb-flush-log-at-trx-commit=2
 
-load() {
-  "$spindle" load tpcc --server "socket:$work/socket" --warehouses 2 --terminals 4 --warm-up 2s --duration "$seconds"s --json "$@" 2>/dev/null
-}
-# New orders of a window; they are the first kind of transactions.
-committed() { load "$@" | grep -o '"committed": [0-9]*' | head -n 1 | grep -o '[0-9]*'; }
-window() {
-  local observing=
-  if [[ $1 == observed ]]; then
-    "$spindle" observe --server "socket:$work/socket" --for "$((seconds + 2))s" --output "$work/observed.jsonl" >/dev/null 2>"$work/words" &
-    observing=$!
-  fi
-  committed
-  [[ -z $observing ]] || wait "$observing"
-}
+load() { "$spindle" load tpcc --server "socket:$work/socket" --warehouses 2 --terminals 4 "$@" >/dev/null; }
+load --prepare --duration 0s 2>/dev/null
+load --warm-up 20s --duration "$((3 * rounds * seconds + 1))s" 2>"$work/load" &
+loading=$!
 
-load --prepare >/dev/null
+# reached N: the load has told of its first N seconds.
+reached() {
+  until [[ $(grep --count ' transactions ' "$work/load") -ge $1 ]]; do sleep 0.05; done
+}
+past=0
 for ((round = 1; round <= rounds; round++)); do
-  declare -A found
-  for arm in $(shuf --echo alone again observed); do
-    found[$arm]=$(window "$arm")
+  for arm in $(shuf --echo alone sleep observed); do
+    reached "$past"
+    case $arm in
+      alone) ;;
+      sleep) sleep "$seconds" & ;;
+      observed) "$spindle" observe --server "socket:$work/socket" --for "${seconds}s" --output "$work/observed.jsonl" >/dev/null 2>"$work/words" & ;;
+    esac
+    echo "$round $arm $((past + 3)) $((past + seconds))" >>"$work/stretches"
+    past=$((past + seconds))
   done
-  echo "${found[alone]} ${found[again]} ${found[observed]}"
-done | awk -v seconds="$seconds" '
+done
+wait "$loading"
+awk '
   # Adds a ratio to those of an arm.
   function add(arm, ratio) { sum[arm] += ratio; squares[arm] += ratio * ratio }
   function tell(arm,   mean, half) {
-    mean = sum[arm] / NR
-    half = (NR <= 31 ? t[NR - 1] : 1.96) * sqrt((squares[arm] - NR * mean * mean) / (NR - 1) / NR)
+    mean = sum[arm] / rounds
+    half = (rounds <= 31 ? t[rounds - 1] : 1.96) * sqrt((squares[arm] - rounds * mean * mean) / (rounds - 1) / rounds)
     printf "%s: %.4f times, 95 %% interval %.4f to %.4f\n", arm, mean, mean - half, mean + half
   }
+  FILENAME ~ /load$/ { if (/ transactions /) count[++second] = $3; next }
   {
-    printf "%.1f new orders a second, %.1f once more, %.1f observed\n", $1 / seconds, $2 / seconds, $3 / seconds
-    fflush()
-    usual = ($1 + $2) / 2
-    add("once more, against the first", $2 / $1)
-    add("observed, against the mean of both", $3 / usual)
+    done = 0
+    for (second = $3; second <= $4; second++) done += count[second]
+    rate[$2] = done / ($4 - $3 + 1)
+  }
+  FNR % 3 == 0 {
+    printf "%.1f transactions a second, %.1f beside a sleep, %.1f observed\n", rate["alone"], rate["sleep"], rate["observed"]
+    rounds++
+    add("beside a sleep", rate["sleep"] / rate["alone"])
+    add("observed, against the mean of both", rate["observed"] / ((rate["alone"] + rate["sleep"]) / 2))
   }
   END {
     # Quantiles of 97.5 % of Student'"'"'s t by degrees of freedom; beyond thirty, that of the normal distribution is close.
     split("12.71 4.303 3.182 2.776 2.571 2.447 2.365 2.306 2.262 2.228 2.201 2.179 2.160 2.145 2.131 2.120 2.110 2.101 2.093 2.086 " \
           "2.080 2.074 2.069 2.064 2.060 2.056 2.052 2.048 2.045 2.042", t, " ")
     for (arm in sum) tell(arm)
-  }'
+  }' "$work/load" "$work/stretches"

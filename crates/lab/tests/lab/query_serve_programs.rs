@@ -1,8 +1,9 @@
 //! Programs that others wrote as clients of the proxy.
 
+use std::ffi::OsStr;
 use std::process::{Command, Stdio};
 
-use spindle_lab::server::package::cache_directory;
+use spindle_lab::server::package::{cache_directory, unpacked_mysql};
 use spindle_scatter::proxy::{Plugin, Users, tls};
 
 use crate::serve_support::{Bench, bench_with, user, with_users};
@@ -17,25 +18,28 @@ fn printed(command: &mut Command) -> String {
 }
 
 fn mariadb(bench: &Bench) -> Command {
-    let mut command = Command::new("mariadb");
+    command_line("mariadb", bench)
+}
+
+/// The client of MariaDB or MySQL.
+fn command_line(program: impl AsRef<OsStr>, bench: &Bench) -> Command {
+    let mut command = Command::new(program);
     let port = format!("--port={}", bench.address.port());
     command.args(["--no-defaults", "--protocol=tcp", "--host=127.0.0.1", &port, "--user=any", "--batch"]);
     command.env("MYSQL_PWD", "three");
     command
 }
 
+const QUERY: &str = "SELECT id, name, price, HEX(bytes) FROM kinds; USE information_schema; SELECT DATABASE(); \
+                     SHOW DATABASES LIKE 'shop'";
+const ROWS: &str = "id\tname\tprice\tHEX(bytes)\n1\tit's é 中 \\\\\t-1234567890.1234\t00FF27\n2\t\t0.0000\t\n\
+                    3\tNULL\tNULL\tNULL\nDATABASE()\ninformation_schema\nDatabase (shop)\nshop\n";
+
 #[test]
 fn the_client_of_the_command_line_works() {
     let Some(bench) = in_check_all(with_users) else { return };
-    let query = "SELECT id, name, price, HEX(bytes) FROM kinds; USE information_schema; SELECT DATABASE(); \
-                 SHOW DATABASES LIKE 'shop'";
-    let through = printed(mariadb(&bench).args(["--default-character-set=utf8mb4", "shop", "-e", query]));
-    let mut expect =
-        "id\tname\tprice\tHEX(bytes)\n1\tit's é 中 \\\\\t-1234567890.1234\t00FF27\n2\t\t0.0000\t\n\
-                      3\tNULL\tNULL\tNULL\n"
-            .to_owned();
-    expect += "DATABASE()\ninformation_schema\nDatabase (shop)\nshop\n";
-    assert_eq!(through, expect);
+    let through = printed(mariadb(&bench).args(["--default-character-set=utf8mb4", "shop", "-e", QUERY]));
+    assert_eq!(through, ROWS);
     let plugin = ["--default-auth=caching_sha2_password", "-e", "SELECT 7"];
     assert_eq!(printed(mariadb(&bench).args(plugin)), "7\n7\n");
     // Of another character set.
@@ -49,6 +53,24 @@ fn the_client_of_the_command_line_works() {
         .output()
         .unwrap();
     assert_eq!(latin.stdout, b"LEFT(name, 6)\nit's \xE9\n");
+}
+
+#[test]
+fn mysqls_client_of_the_command_line_works() {
+    let Some(bench) = in_check_all(with_users) else { return };
+    let Some(program) = unpacked_mysql() else {
+        return skip("no current MySQL: run `tools/install mysql`").unwrap_or_default();
+    };
+    let client = || {
+        let mut command = command_line(program.with_file_name("../bin/mysql"), &bench);
+        // It knows `caching_sha2_password` only, and asks for the key with which it hides a password.
+        command.arg("--get-server-public-key");
+        command
+    };
+    assert_eq!(printed(client().args(["--default-character-set=utf8mb4", "shop", "-e", QUERY])), ROWS);
+    let refused = client().args(["shop", "-e", "SELECT * FROM none_such"]).output().unwrap();
+    let words = String::from_utf8_lossy(&refused.stderr);
+    assert!(words.contains("ERROR 1146 (42S02)") && !refused.status.success(), "{words}");
 }
 
 const SCRIPT: &str = r#"

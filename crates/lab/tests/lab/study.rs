@@ -117,6 +117,8 @@ fn every_contradicted_claim_says_what_was_found() {
         count += contradicted.len();
         let left: Vec<&&str> = contradicted.iter().filter(|line| !line.contains("Found (")).collect();
         assert!(left.is_empty(), "{}: `[[finding]]` is missing in claims.toml: {left:#?}", folder.study);
+        let without_figure = written.lines().find(|line| line.contains("not measured"));
+        assert_eq!(without_figure, None, "{}: the records lack a figure of a `[[finding]]`", folder.study);
     }
     assert!(count > 0, "the pages have another form");
 }

@@ -5,11 +5,12 @@ use serde::Serialize;
 use spindle_base::Mistake;
 use spindle_stats::Sample;
 
+mod found;
 mod trial_figure;
 
 use super::estimate::Figure;
 use super::rows::Place;
-use super::study::{Better, Study, VALUE};
+use super::study::{Better, Finding, Study, VALUE};
 use super::verdict::{ClaimOutcome, outcomes};
 use super::{check_row, studies};
 use crate::record::{Cell, PublishedTag};
@@ -106,13 +107,13 @@ impl Comparisons {
             );
             return Err(Mistake::new(words));
         }
-        let comparisons = studies.iter().map(|study| of_study(study, &rows)).collect();
+        let comparisons = studies.iter().map(|study| of_study(study, &rows, runs)).collect();
         let notes = runs.iter().flat_map(|(file, records)| notes(file, records, &rows)).collect();
         Ok(Comparisons { studies: comparisons, rows, notes })
     }
 }
 
-fn of_study(study: &Study, rows: &[RowOfRun]) -> Comparison {
+fn of_study(study: &Study, rows: &[RowOfRun], runs: &[(String, Records)]) -> Comparison {
     let lookup = |wanted: &Place| {
         let of_place = |row: &&RowOfRun| row.tag.study == study.slug() && place(&row.tag) == *wanted;
         match rows.iter().find(of_place) {
@@ -127,11 +128,15 @@ fn of_study(study: &Study, rows: &[RowOfRun]) -> Comparison {
         let words = rows.iter().filter(is_used).filter_map(|row| row.tag.stand_in.clone());
         ClaimOutcome { stand_ins: words.unique().collect(), ..claim }
     };
+    let with_figures = |claim: ClaimOutcome| {
+        let finding = claim.finding.map(|finding| Finding { text: found::told(&finding, runs), ..finding });
+        ClaimOutcome { finding, ..claim }
+    };
     Comparison {
         study: study.slug().to_owned(),
         title: study.source.title_en.as_ref().unwrap_or(&study.source.title).clone(),
         year: study.source.year,
-        claims: outcomes(study, &lookup).into_iter().map(stand_ins).collect(),
+        claims: outcomes(study, &lookup).into_iter().map(stand_ins).map(with_figures).collect(),
     }
 }
 

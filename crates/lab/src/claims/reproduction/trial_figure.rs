@@ -4,6 +4,7 @@ use itertools::Itertools as _;
 use spindle_base::{Mistake, near};
 use spindle_stats::Sample;
 
+use crate::claims::study::FoundFigure;
 use crate::record::{Cell, EmulatorSummary, FigureName, Measurement, Per, PublishedTag, Trial};
 use crate::report::{self, Records};
 
@@ -36,6 +37,41 @@ const BEGINNINGS: [&str; 20] = [
 /// The value of the axis on which the best cell was looked for.
 const SWEPT: &str = "swept_";
 
+/// A figure of a trial, and what it is divided by.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Quantity<'a> {
+    pub(super) figure: &'a FigureName,
+    transaction: Option<&'a str>,
+    part: Option<&'a str>,
+    per: Option<Per>,
+    divide_by: Option<f64>,
+    seconds_for: Option<f64>,
+}
+
+impl<'a> Quantity<'a> {
+    fn of_tag(tag: &'a PublishedTag) -> Quantity<'a> {
+        Quantity {
+            figure: &tag.figure,
+            transaction: tag.transaction.as_deref(),
+            part: tag.part.as_deref(),
+            per: tag.per,
+            divide_by: tag.divide_by,
+            seconds_for: tag.seconds_for,
+        }
+    }
+
+    pub(super) fn of(figure: &'a FoundFigure) -> Quantity<'a> {
+        Quantity {
+            figure: &figure.figure,
+            transaction: figure.transaction.as_deref(),
+            part: figure.part.as_deref(),
+            per: figure.per,
+            divide_by: figure.divide_by,
+            seconds_for: None,
+        }
+    }
+}
+
 /// # Errors
 /// No trial can have a figure of this name: a sentence with the nearest one.
 pub(in crate::claims) fn check(figure: &FigureName) -> Result<(), Mistake> {
@@ -65,7 +101,7 @@ pub(super) fn samples(
     let is_axis = tag.best_over.as_ref().is_some_and(|axis| tag.figure.0 == format!("{SWEPT}{axis}"));
     let samples = match &tag.over {
         _ if is_axis => best_of_blocks(records, cells, tag),
-        None => of_cell(records, best, tag),
+        None => of_cell(records, best, &Quantity::of_tag(tag)),
         Some(stack) => over(records, best, stack, tag)?,
     };
     let samples = samples.ok_or_else(|| format!("cell {} has no `{}`", best.name, tag.figure.0))?;
@@ -88,9 +124,10 @@ fn signed(measurement: &Measurement) -> f64 {
     if metric.lower_is_better { -metric.value } else { metric.value }
 }
 
-fn of_cell(records: &Records, cell: &Cell, tag: &PublishedTag) -> Option<Vec<Sample>> {
+/// One value for each trial; `None` if one of them lacks the figure.
+pub(super) fn of_cell(records: &Records, cell: &Cell, quantity: &Quantity) -> Option<Vec<Sample>> {
     let sample = |(trial, measurement): &(&Trial, &Measurement)| {
-        Some(Sample { block: trial.block, value: value(trial, measurement, cell, tag)? })
+        Some(Sample { block: trial.block, value: value(trial, measurement, cell, quantity)? })
     };
     report::measured(records, &cell.name).iter().map(sample).collect()
 }
@@ -110,7 +147,9 @@ fn over(
     };
     let other = records.header.cells.iter().find(is_it);
     let other = other.ok_or_else(|| format!("cell {} has no like on `{stack}`", cell.name))?;
-    let Some((ours, theirs)) = of_cell(records, cell, tag).zip(of_cell(records, other, tag)) else {
+    let quantity = Quantity::of_tag(tag);
+    let Some((ours, theirs)) = of_cell(records, cell, &quantity).zip(of_cell(records, other, &quantity))
+    else {
         return Ok(None);
     };
     let ratio = |sample: &Sample| {
@@ -136,20 +175,20 @@ fn best_of_blocks(records: &Records, cells: &[&Cell], tag: &PublishedTag) -> Opt
     by_block.into_iter().sorted_by_key(|(block, _)| *block).map(sample).collect()
 }
 
-fn value(trial: &Trial, measurement: &Measurement, cell: &Cell, tag: &PublishedTag) -> Option<f64> {
-    let FigureName(name) = &tag.figure;
+fn value(trial: &Trial, measurement: &Measurement, cell: &Cell, quantity: &Quantity) -> Option<f64> {
+    let FigureName(name) = quantity.figure;
     let value = match name.as_str() {
-        _ if tag.figure.is_metric() => Some(measurement.metric.value),
-        name if OF_ALL_MOUNTS.contains(&name) && tag.part.is_none() => of_all_mounts(name, measurement),
-        name => report::figure_of(trial, cell, tag.transaction.as_deref(), tag.part.as_deref(), name),
+        _ if quantity.figure.is_metric() => Some(measurement.metric.value),
+        name if OF_ALL_MOUNTS.contains(&name) && quantity.part.is_none() => of_all_mounts(name, measurement),
+        name => report::figure_of(trial, cell, quantity.transaction, quantity.part, name),
     };
-    let divisor = match tag.per {
+    let divisor = match quantity.per {
         None => 1.0,
         Some(Per::Second) => measurement.duration_s,
         Some(Per::Transaction) => measurement.ended() as f64,
     };
-    let value = value? / divisor / tag.divide_by.unwrap_or(1.0);
-    let value = tag.seconds_for.map_or(value, |count| count / value);
+    let value = value? / divisor / quantity.divide_by.unwrap_or(1.0);
+    let value = quantity.seconds_for.map_or(value, |count| count / value);
     value.is_finite().then_some(value)
 }
 

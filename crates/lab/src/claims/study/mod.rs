@@ -14,7 +14,7 @@ use super::check::Check;
 use crate::record::{Mark, Selector};
 pub use folder::{Folder, folder, folders};
 pub(super) use reading::Reading;
-pub use reading::{Because, Cause, Finding, Untestable};
+pub use reading::{Because, Cause, Finding, FoundCells, FoundFigure, Untestable};
 
 const SCHEMA: &str = "published-figures/1";
 /// The column of a row's own figure.

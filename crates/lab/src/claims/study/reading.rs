@@ -2,6 +2,7 @@
 //! tested, and what was found about claims that a reproduction contradicts. The files are
 //! `studies/ID/claims.toml`.
 
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use serde::{Deserialize, Serialize};
@@ -10,6 +11,7 @@ use spindle_base::explain::read_toml;
 
 use super::folder::{Folder, folders};
 use crate::claims::check::Check;
+use crate::record::{FigureName, Per};
 
 static READINGS: LazyLock<Vec<(&str, Reading)>> = LazyLock::new(|| {
     let parse = |folder: &Folder| {
@@ -66,7 +68,38 @@ pub enum Because {
 pub struct Finding {
     pub claims: Vec<String>,
     pub cause: Cause,
+    /// `{{ NAME }}` stands for a figure.
     pub text: String,
+    #[serde(default, skip_serializing)]
+    pub figures: BTreeMap<String, FoundFigure>,
+}
+
+/// A figure of the study's own runs: the mean of a cell's trials; of several cells, the lowest and the highest
+/// mean.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FoundFigure {
+    pub of: FoundCells,
+    /// As many cells, one for each of `of`: the figure is their ratio.
+    pub over: Option<FoundCells>,
+    /// The lowest and the highest trial, not cell.
+    #[serde(default)]
+    pub each_trial: bool,
+    #[serde(default)]
+    pub figure: FigureName,
+    pub part: Option<String>,
+    pub transaction: Option<String>,
+    pub per: Option<Per>,
+    pub divide_by: Option<f64>,
+}
+
+/// Cells of a scenario of the study, by their names; without any, all.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FoundCells {
+    pub scenario: String,
+    #[serde(default)]
+    pub cells: Vec<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
