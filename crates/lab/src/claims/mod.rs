@@ -26,8 +26,8 @@ pub use own_data::{OwnData, Support, support};
 pub use reproduction::{Comparison, Comparisons, RowOfRun, compare, compare_study};
 pub use rows::{Lookup, Place};
 pub use study::{
-    Because, Better, Cause, Claim, ClaimKind, Column, Erratum, Finding, Folder, FoundCells, FoundFigure, Missing,
-    Origin, Row, Setup, Severity, Source, Study, Table, Untestable, folder, folders,
+    Because, Better, Cause, Claim, ClaimKind, Column, Erratum, Finding, Folder, FoundCells, FoundFigure,
+    Missing, Origin, Row, Setup, Severity, Source, Study, Table, Untestable, folder, folders,
 };
 pub use tag::{check_cells, check_row};
 pub use verdict::{CheckOutcome, ClaimOutcome, Verdict, outcome, outcomes};
