@@ -218,3 +218,25 @@ fn the_examples_on_the_page_run_and_print_what_it_shows() {
         assert!(printed.contains(&table), "{table}is not what the examples print:\n{printed}");
     }
 }
+
+/// The files of records below a directory.
+fn records_below(directory: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+    let of_entry = |path: PathBuf| match path.extension() {
+        _ if path.is_dir() => records_below(&path),
+        Some(extension) if extension == "jsonl" => vec![path],
+        _ => Vec::new(),
+    };
+    entries.flat_map(of_entry).collect()
+}
+
+#[test]
+fn committed_records_name_no_place_on_the_machine_that_made_them() {
+    let directories = ["records", "studies", "docs/results"];
+    let files: Vec<PathBuf> = directories.iter().flat_map(|name| records_below(&repository(name))).collect();
+    assert!(files.len() > 30, "{files:?}");
+    for file in files {
+        let command = report::read(&file).unwrap().header.report_command;
+        assert!(!command.contains(" /"), "{}: {command}", file.display());
+    }
+}
