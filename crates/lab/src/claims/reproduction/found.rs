@@ -16,9 +16,6 @@ use crate::record::Cell;
 use crate::report::Records;
 use crate::report::format::number;
 
-/// A reader compares figures of a finding by eye.
-const DIGITS: i32 = 3;
-
 /// Stands for a figure that the runs lack.
 const MISSING: &str = "[not measured]";
 
@@ -48,14 +45,9 @@ fn short(value: f64) -> String {
     if value.fract() == 0.0 { thousands(&value.to_string()) } else { number(value) }
 }
 
+/// To three significant digits, also of the whole part: a reader compares figures of a finding by eye.
 fn rounded(value: f64) -> f64 {
-    if value == 0.0 {
-        return value;
-    }
-    let decimals = DIGITS - 1 - value.abs().log10().floor() as i32;
-    // Dividing by a whole power of ten is exact where multiplying by its inverse is not.
-    let power = 10_f64.powi(decimals.abs());
-    if decimals < 0 { (value / power).round() * power } else { (value * power).round() / power }
+    format!("{value:.2e}").parse().expect("a number reads back")
 }
 
 /// `None` if a cell has no trial or no such figure.

@@ -82,7 +82,7 @@ pub struct FoundFigure {
     pub of: FoundCells,
     /// As many cells, one for each of `of`: the figure is their ratio.
     pub over: Option<FoundCells>,
-    /// The lowest and the highest trial, not cell.
+    /// The lowest and the highest trial, not cell. A ratio has no trials of its own.
     #[serde(default)]
     pub each_trial: bool,
     #[serde(default)]
