@@ -30,7 +30,17 @@ loading=$!
 
 # reached N: the load has told of its first N seconds.
 reached() {
-  until [[ $(grep --count ' transactions ' "$work/load") -ge $1 ]]; do sleep 0.05; done
+  until [[ $(grep --count ' transactions ' "$work/load") -ge $1 ]]; do
+    if ! kill -0 "$loading" 2>/dev/null; then
+      cat "$work/load" >&2
+      exit 1
+    fi
+    sleep 0.05
+  done
+}
+observe() {
+  local TIMEFORMAT='%U %S'
+  { time "$spindle" observe --server "socket:$work/socket" --for "${seconds}s" --output "$work/observed.jsonl" >/dev/null 2>"$work/words"; } 2>>"$work/processor"
 }
 past=0
 for ((round = 1; round <= rounds; round++)); do
@@ -39,13 +49,13 @@ for ((round = 1; round <= rounds; round++)); do
     case $arm in
       alone) ;;
       sleep) sleep "$seconds" & ;;
-      observed) "$spindle" observe --server "socket:$work/socket" --for "${seconds}s" --output "$work/observed.jsonl" >/dev/null 2>"$work/words" & ;;
+      observed) observe & observing=$! ;;
     esac
     echo "$round $arm $((past + 3)) $((past + seconds))" >>"$work/stretches"
     past=$((past + seconds))
   done
 done
-wait "$loading"
+wait "$loading" "$observing"
 awk '
   # Adds a ratio to those of an arm.
   function add(arm, ratio) { sum[arm] += ratio; squares[arm] += ratio * ratio }
@@ -72,3 +82,4 @@ awk '
           "2.080 2.074 2.069 2.064 2.060 2.056 2.052 2.048 2.045 2.042", t, " ")
     for (arm in sum) tell(arm)
   }' "$work/load" "$work/stretches"
+awk -v seconds="$seconds" '{ sum += $1 + $2 } END { printf "the observer took %.3f s of a processor in %d s, its start included\n", sum / NR, seconds }' "$work/processor"
