@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # How fast `spindle query load` fills two MariaDB servers, beside LOAD DATA LOCAL INFILE of the same file into one of them; how fast it
 # is with that one; and how fast two clients fill both with LOAD DATA LOCAL INFILE of halves that were divided before, which is what the
-# machine can do at most. The four take turns. Needs mariadbd, and nobody else at work; as root:
+# machine can do at most, and the same in packets of 4 KiB, as Spindle's client library sends files. The five take turns. Needs mariadbd,
+# and nobody else at work; as root:
 #     docs/results/query-load.sh [ROUNDS] [ROWS]
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -63,13 +64,14 @@ timed() {
 
 load=("$spindle" query load --table flights.flight "$work/rows.tsv" --server)
 url() { echo "socket:$work/$1/socket"; }
-# load_data SERVER FILE
+# load_data SERVER FILE [PACKET-BYTES]: the client sends a file in packets of the size of its buffer, of 16 KiB unless told otherwise.
 load_data() {
-  mariadb "--socket=$work/$1/socket" --local-infile=1 flights -e "LOAD DATA LOCAL INFILE '$2' INTO TABLE flight"
+  mariadb "--socket=$work/$1/socket" --local-infile=1 "--net-buffer-length=${3-16384}" flights \
+    -e "LOAD DATA LOCAL INFILE '$2' INTO TABLE flight"
 }
 halves() {
-  load_data a "$work/half-a" &
-  load_data b "$work/half-b"
+  load_data a "$work/half-a" "$@" &
+  load_data b "$work/half-b" "$@"
   wait $!
 }
 for ((round = 0; round < rounds; round++)); do
@@ -77,8 +79,10 @@ for ((round = 0; round < rounds; round++)); do
   one=$(timed a "${load[@]}" "$(url a)")
   two=$(timed "a b" "${load[@]}" "$(url a),$(url b)" --column day)
   divided=$(timed "a b" halves)
-  awk -v alone="$alone" -v one="$one" -v two="$two" -v divided="$divided" 'BEGIN {
+  small=$(timed "a b" halves 4096)
+  awk -v alone="$alone" -v one="$one" -v two="$two" -v divided="$divided" -v small="$small" 'BEGIN {
     printf "LOAD DATA LOCAL %.2f s; spindle into one server %.2f s, into two shards %.2f s: ", alone, one, two
-    printf "%.2f times as fast as LOAD DATA LOCAL; halves side by side %.2f s: %.2f times\n", alone / two, divided, alone / divided
+    printf "%.2f times as fast as LOAD DATA LOCAL; halves side by side %.2f s: %.2f times; ", alone / two, divided, alone / divided
+    printf "in packets of 4 KiB %.2f s: %.2f times\n", small, alone / small
   }'
 done

@@ -4,6 +4,7 @@
 //! a raw figure is measured, and no command.
 
 pub mod answer;
+pub mod calibration;
 pub mod candidates;
 pub mod confirm;
 pub mod endurance;

@@ -1,9 +1,8 @@
 //! Runs the twin of a measured database on a storage.
 
 use spindle_base::Mistake;
-use spindle_twin::{Arrivals, Drives, Facts, Kind, Locks, Mount, Outcome, Window, simulate};
+use spindle_twin::{Arrivals, Drives, Facts, Kind, Mount, Outcome, Window, simulate};
 
-use super::source::Source;
 use crate::stack::StackSpec;
 
 /// A storage under the database: one stack for all of its files, or one for each mount of the measured layout.
@@ -26,6 +25,12 @@ impl Storage {
     /// A part of it has no model.
     pub fn check(&self) -> Result<(), Mistake> {
         self.stacks.iter().try_for_each(has_model)
+    }
+
+    /// Whether a buffered read of a file and a write to it exclude each other on this mount. They do on XFS; other
+    /// file systems read by `filemap_read` alone (mm/filemap.c), without the file's lock.
+    pub(super) fn locks_files(&self, mount: usize) -> bool {
+        self.stacks[mount].head().file_system == "xfs"
     }
 
     fn drives(&self, seed: u64) -> Drives {
@@ -53,7 +58,8 @@ pub(super) fn has_model(stack: &StackSpec) -> Result<(), Mistake> {
 /// The database of `facts` on a storage, for that many seconds of model time at most.
 pub fn predict(facts: &Facts, storage: &Storage, seconds: f64, seed: u64) -> Outcome {
     let on_one = storage.stacks.len() == 1;
-    let facts = if on_one { on_one_mount(facts) } else { facts.clone() };
+    let mut facts = if on_one { on_one_mount(facts) } else { facts.clone() };
+    facts.hot_file = facts.hot_file.filter(|_| storage.locks_files(facts.reading.mount));
     let window = Window { settle_ns: SETTLE_NS, measure_ns: (seconds * 1e9) as u64, enough: ENOUGH, seed };
     simulate(&facts, storage.drives(seed), window)
 }
@@ -114,33 +120,4 @@ fn on_one_mount(facts: &Facts) -> Facts {
         Flushing::Writeback(writeback) => Flushing::Writeback(Writeback { mount: 0, ..writeback }),
     };
     facts
-}
-
-/// Shares of the terminals' time in lock waits below which rows are not modelled.
-const LOCK_SHARE_LEAST: f64 = 0.02;
-/// Part of a transaction's reads before it takes its row: the first statements of TPC-C's new order and payment
-/// change the district and the warehouse.
-const TAKEN_AFTER: f64 = 0.2;
-/// Numbers of rows that are tried.
-const ROWS: [u64; 14] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128, 256, 1_024];
-
-/// The facts with as many rows that all change as give the measured share of lock waits on the measured storage.
-pub fn with_locks(facts: Facts, source: &Source<'_>, storage: &Storage) -> Facts {
-    let evidence = source.measurement.bottleneck.evidence.as_ref();
-    let measured = evidence
-        .filter(|evidence| evidence.terminal_time_s > 0.0)
-        .map_or(0.0, |evidence| evidence.lock_wait_s / evidence.terminal_time_s);
-    if measured < LOCK_SHARE_LEAST {
-        return facts;
-    }
-    let share = |row_count: u64| {
-        let locks = Some(Locks { row_count, taken_after: TAKEN_AFTER });
-        let facts = Facts { locks, ..facts.clone() };
-        let outcome = predict(&facts, storage, source.measurement.duration_s.min(20.0), 1);
-        outcome.waits.lock_ns as f64 / outcome.waits.total_ns().max(1) as f64
-    };
-    let error = |row_count: &u64| (share(*row_count) - measured).abs();
-    let best = ROWS.iter().map(|rows| (error(rows), *rows)).min_by(|(a, _), (b, _)| a.total_cmp(b));
-    let locks = best.map(|(_, row_count)| Locks { row_count, taken_after: TAKEN_AFTER });
-    Facts { locks, ..facts }
 }

@@ -227,6 +227,7 @@ fn bottleneck(waits: &Waits) -> &'static str {
         (waits.read_ns, "reads"),
         (waits.commit_ns, "commits"),
         (waits.lock_ns, "locks"),
+        (waits.file_ns, "a file's lock"),
         (waits.flushing_ns, "flushing"),
     ];
     all.into_iter().max_by_key(|(ns, _)| *ns).map_or("nothing", |(_, words)| words)

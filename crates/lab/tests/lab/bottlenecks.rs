@@ -4,6 +4,14 @@
 use crate::emulated_support::{Bench, measured};
 use crate::in_check_all;
 use spindle_lab::record::{Bottleneck, BottleneckKind};
+use std::sync::{PoisonError, RwLock};
+
+/// Work is found only where the trial has the cores: two such tests side by side take them from each other.
+static CORES: RwLock<()> = RwLock::new(());
+
+fn needs_cores(kind: BottleneckKind) -> bool {
+    matches!(kind, BottleneckKind::Cpu | BottleneckKind::OneCore | BottleneckKind::Client)
+}
 
 /// A server of the cases, with its settings. The last figure is the memory for pages.
 fn server(name: &str) -> &'static str {
@@ -116,6 +124,9 @@ fn stacks() -> String {
 #[track_caller]
 fn check(stack: &str, server_name: &str, cases: &[(&str, BottleneckKind)]) {
     let Some(bench) = in_check_all(Bench::new) else { return };
+    let has_work = cases.iter().any(|(_, kind)| needs_cores(*kind));
+    let _alone = has_work.then(|| CORES.write().unwrap_or_else(PoisonError::into_inner));
+    let _beside = (!has_work).then(|| CORES.read().unwrap_or_else(PoisonError::into_inner));
     bench.write("quick.toml", &changed(QUICK, "260 us", "20 us"));
     bench.write("slow-reads.toml", &changed(QUICK, "260 us", "5 ms"));
     bench.write("slow-flush.toml", &changed(WITH_FLUSH, "value = \"2 ms\"", "value = \"20 ms\""));

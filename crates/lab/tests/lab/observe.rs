@@ -2,15 +2,17 @@
 
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use spindle_lab::record::{FileClass, Measurement, RecordSource, Trial};
 use spindle_lab::report;
 use spindle_load::workloads::oltp::{Distribution, Script, Spec};
 use spindle_load::{Endpoint, RunSpec, Summary, WorkloadSpec};
+use spindle_model::{Operation, Traced};
 
 use crate::cli::run_in;
+use crate::emulated_support::Bench;
 use crate::in_check_all;
 use crate::server_support::*;
 
@@ -163,6 +165,68 @@ fn what_postgresql_does_under_tpcc_is_recorded_as_its_clients_count_it() {
     assert_eq!(trial.provenance.settings["shared_buffers"], "64MB");
     assert_eq!(measurement.flushed_at_commit, Some(Vec::<FileClass>::new()));
     assert!(measurement.server_counters["pg_stat_wal.wal_bytes"] > 0.0, "{:?}", measurement.server_counters);
+}
+
+/// Requests that a disk's emulator has answered: reads, writes, flushes.
+fn answered(bench: &Bench) -> [f64; 3] {
+    let statistics = &bench.json(&["disk", "status", "traced", "--json"])[0]["statistics"];
+    ["read", "write", "flush"].map(|operation| statistics[operation]["count"].as_f64().unwrap())
+}
+
+/// A server on an emulated disk, whose emulator counts what the kernel's own events must tell.
+#[test]
+fn a_block_trace_has_the_requests_that_reach_the_disk() {
+    if !Path::new("/sys/kernel/tracing").exists() {
+        return check_refused("--trace loop0", "spindle: --trace: this kernel has no tracing");
+    }
+    let Some(bench) = in_check_all(Bench::new) else { return };
+    let Some(mariadb) = MARIADB.server() else { return };
+    let disk = bench.up("x25m-80", "traced", &[]);
+    let text = |key: &str| disk[key].as_str().unwrap().to_owned();
+    let settings = [
+        ("innodb_flush_method", "O_DIRECT"),
+        ("innodb_buffer_pool_size", "8M"),
+        ("innodb_log_file_size", "16M"),
+        ("innodb_flush_log_at_trx_commit", "1"),
+    ];
+    let server = OwnServer::empty_in(directory_in(Path::new(&text("mount"))), mariadb, &settings);
+    let changes: WorkloadSpec = serde_json::from_str(
+        r#"{"kind": "oltp", "script": "update-non-index", "tables": 1, "rows": 100000,
+            "distribution": "uniform", "terminals": 2}"#,
+    )
+    .unwrap();
+    changes.build().unwrap().load(&server.endpoint(), SEED, &mut |_| Ok(())).unwrap();
+    let mut client = ready_client(&RunSpec::new(server.endpoint(), changes, SEED));
+    client.watch(Duration::from_secs(2), &mut |_| ()).unwrap();
+
+    let device = text("device").replace("/dev/", "");
+    let directory = tempfile::tempdir().unwrap();
+    let (before, begun) = (answered(&bench), Instant::now());
+    let observer = observe(directory.path(), &server.endpoint(), &["--trace", &device]);
+    client.measure(WINDOW, None, &mut |_| ()).unwrap();
+    let (after, counted_s) = (answered(&bench), begun.elapsed().as_secs_f64());
+    let trial = recorded(directory.path(), &observer.wait_with_output().unwrap());
+    client.stop().unwrap();
+    drop(server);
+    bench.down("traced");
+    bench.assert_clean();
+
+    let sampled = measured(&trial).production.as_ref().unwrap().trace.as_ref().unwrap();
+    assert_eq!((&sampled.device, sampled.trace.file.as_str()), (&device, "observed.trace"));
+    assert_eq!((sampled.lost_count, sampled.trace.is_complete), (0, true));
+    let trace = spindle_mount::trace::read(&directory.path().join(&sampled.trace.file)).unwrap();
+    assert_eq!(trace.disk_size_bytes, 1 << 30);
+    let traced_s = trace.duration_ns as f64 / 1e9;
+    for (index, operation) in [Operation::Read, Operation::Write, Operation::Flush].into_iter().enumerate() {
+        let is_it = |request: &&Traced| request.operation == operation;
+        let traced_per_s = trace.requests.iter().filter(is_it).count() as f64 / traced_s;
+        let counted_per_s = (after[index] - before[index]) / counted_s;
+        let ratio = traced_per_s / counted_per_s;
+        assert!(
+            counted_per_s > 20.0 && (ratio - 1.0).abs() < 0.2,
+            "{operation:?}: {traced_per_s} a second in the trace, {counted_per_s} of the emulator"
+        );
+    }
 }
 
 #[test]

@@ -5,6 +5,7 @@ use spindle_model::{Counters, Instant, Operation, SECOND};
 use super::agenda::{Agenda, Event};
 use super::cores::Cores;
 use super::drive::{Drive, Owner};
+use super::file::{File, Use};
 use super::generator::Generator;
 use super::log::{Log, Step};
 use super::outcome::{Outcome, Ran, Waits};
@@ -36,6 +37,7 @@ struct Engine<'a> {
     drives: Vec<Drive>,
     cores: Cores,
     rows: Rows,
+    file: File,
     log: Log,
     flusher: Flusher,
     /// Requests of the cleaner that are under way.
@@ -79,6 +81,7 @@ impl<'a> Engine<'a> {
             drives,
             cores: Cores::new(facts.core_count),
             rows: Rows::new(facts.locks.map_or(0, |locks| locks.row_count)),
+            file: File::default(),
             log: Log::new(&facts.commit),
             flusher: Flusher::new(&facts.flushing),
             cleaner_outstanding: 0,
@@ -130,7 +133,7 @@ impl<'a> Engine<'a> {
         for mount in 0..self.drives.len() {
             while let Some(owner) = self.drives[mount].take(self.agenda.now) {
                 match owner {
-                    Owner::Terminal(terminal) => self.burst(terminal),
+                    Owner::Terminal(terminal) => self.end_read(terminal),
                     Owner::Nobody => {}
                     Owner::Log => self.go_on_with_log(),
                     Owner::Cleaner => {
@@ -186,6 +189,7 @@ impl<'a> Engine<'a> {
             Waiting::Cpu => &mut waits.cpu_ns,
             Waiting::Read => &mut waits.read_ns,
             Waiting::Lock => &mut waits.lock_ns,
+            Waiting::File => &mut waits.file_ns,
             Waiting::Commit => &mut waits.commit_ns,
             Waiting::Flushing => &mut waits.flushing_ns,
         };
@@ -252,11 +256,49 @@ impl<'a> Engine<'a> {
     }
 
     fn read(&mut self, terminal: usize) {
+        let file = self.generator.file_use(self.facts);
+        let work = &mut self.terminals[terminal].work;
+        work.reads_left -= 1;
+        work.file = file;
+        self.use_file(terminal);
+    }
+
+    /// The page writes that make room, then the read.
+    fn use_file(&mut self, terminal: usize) {
+        while self.terminals[terminal].work.file.writes > 0 {
+            if !self.file.write(terminal) {
+                self.wait_for(terminal, Waiting::File);
+                return;
+            }
+            self.terminals[terminal].work.file.writes -= 1;
+        }
+        if self.terminals[terminal].work.file.reads && !self.file.read(terminal) {
+            self.wait_for(terminal, Waiting::File);
+            return;
+        }
+        self.send_read(terminal);
+    }
+
+    fn send_read(&mut self, terminal: usize) {
         self.wait_for(terminal, Waiting::Read);
-        self.terminals[terminal].work.reads_left -= 1;
         let access = self.generator.read(self.facts);
         let drive = &mut self.drives[self.facts.reading.mount];
         drive.send(self.agenda.now, Operation::Read, access, Owner::Terminal(terminal));
+    }
+
+    fn end_read(&mut self, terminal: usize) {
+        if std::mem::take(&mut self.terminals[terminal].work.file.reads) {
+            for (using, next) in self.file.end_read() {
+                match using {
+                    Use::Read => self.send_read(next),
+                    Use::Write => {
+                        self.terminals[next].work.file.writes -= 1;
+                        self.use_file(next);
+                    }
+                }
+            }
+        }
+        self.burst(terminal);
     }
 
     fn commit(&mut self, terminal: usize) {

@@ -1,6 +1,6 @@
 //! Draws transactions and the places of their reads.
 
-use super::terminals::{Row, Work};
+use super::terminals::{FileUse, Row, Work};
 use crate::draw::Draws;
 use crate::facts::{Access, Facts};
 use spindle_model::Instant;
@@ -44,7 +44,16 @@ impl Generator {
             log_bytes: kind.log_bytes,
             dirtied_pages: draws.rounded(kind.dirtied_pages),
             row,
+            file: FileUse::default(),
         }
+    }
+
+    /// What the next read, and the page writes that make room for it, have to do with the file that many use.
+    pub(super) fn file_use(&mut self, facts: &Facts) -> FileUse {
+        facts.hot_file.map_or_else(FileUse::default, |file| FileUse {
+            writes: self.draws.rounded(file.share * file.writes_per_read),
+            reads: self.draws.rounded(file.share) > 0,
+        })
     }
 
     /// The place of the next read on which a terminal waits.

@@ -7,6 +7,7 @@ mod agenda;
 mod cores;
 mod drive;
 mod events;
+mod file;
 mod generator;
 mod log;
 mod outcome;

@@ -34,6 +34,8 @@ pub struct Waits {
     pub cpu_ns: u64,
     pub read_ns: u64,
     pub lock_ns: u64,
+    /// The lock of a file.
+    pub file_ns: u64,
     pub commit_ns: u64,
     /// A clean page, or room in the log.
     pub flushing_ns: u64,
@@ -63,7 +65,7 @@ impl Outcome {
 
 impl Waits {
     pub fn total_ns(&self) -> u64 {
-        self.cpu_ns + self.read_ns + self.lock_ns + self.commit_ns + self.flushing_ns
+        self.cpu_ns + self.read_ns + self.lock_ns + self.file_ns + self.commit_ns + self.flushing_ns
     }
 }
 

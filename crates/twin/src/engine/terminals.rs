@@ -11,6 +11,7 @@ pub(super) enum Waiting {
     Cpu,
     Read,
     Lock,
+    File,
     Commit,
     Flushing,
 }
@@ -36,6 +37,16 @@ pub(super) struct Work {
     pub(super) log_bytes: f64,
     pub(super) dirtied_pages: u64,
     pub(super) row: Row,
+    pub(super) file: FileUse,
+}
+
+/// What is left to do with the file that many use, for the read that comes next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct FileUse {
+    /// Pages to write before it.
+    pub(super) writes: u64,
+    /// Whether it is a read of this file.
+    pub(super) reads: bool,
 }
 
 /// The row that many change.

@@ -5,7 +5,8 @@ use spindle_model::{MICROSECOND, MILLISECOND, SECOND};
 use super::steady::Steady;
 use super::*;
 use crate::facts::{
-    Arrivals, Commit, Drives, Facts, Kind, Locks, Mount, Places, Reading, Region, Stage, Stream, Window,
+    Arrivals, Commit, Drives, Facts, HotFile, Kind, Locks, Mount, Places, Reading, Region, Stage, Stream,
+    Window,
 };
 use crate::flushing::{Flushing, Writeback};
 
@@ -44,6 +45,7 @@ fn facts() -> Facts {
             flushes_per_second: 0.0,
         }),
         locks: None,
+        hot_file: None,
         places: Places { reads: stream.clone(), writes: stream },
     }
 }
@@ -95,6 +97,18 @@ fn one_row_lets_one_transaction_through_at_a_time() {
     // Four reads, a write and a flush of a millisecond each, and the work after the row is taken.
     assert_near(outcome.per_second(), 1.0 / 6.4e-3);
     assert!(outcome.waits.lock_ns > outcome.waits.total_ns() / 2);
+}
+
+#[test]
+fn writes_of_a_file_hold_its_reads_back() {
+    let with = |hot_file| run(&Facts { hot_file, ..facts() }, MILLISECOND, 2 * MILLISECOND);
+    let file = HotFile { share: 1.0, writes_per_read: 1.0 };
+    let (free, read_only) = (with(None), with(Some(HotFile { writes_per_read: 0.0, ..file })));
+    assert_near(read_only.per_second(), free.per_second());
+    assert_eq!(read_only.waits.file_ns, 0);
+    let written = with(Some(file));
+    assert!(written.per_second() < 0.8 * free.per_second(), "{} {}", written.per_second(), free.per_second());
+    assert_near(written.waits.total_ns() as f64, 10.0 * 20e9);
 }
 
 #[test]

@@ -24,6 +24,8 @@ pub struct Facts {
     pub flushing: Flushing,
     /// Rows that many transactions change. `None` if the measured cell hardly waited for locks.
     pub locks: Option<Locks>,
+    /// `None` if the measured cell hardly waited for a file.
+    pub hot_file: Option<HotFile>,
     pub places: Places,
 }
 
@@ -91,6 +93,17 @@ pub struct Locks {
     pub row_count: u64,
     /// The share of a transaction's reads that is done before it takes its row.
     pub taken_after: f64,
+}
+
+/// The file that transactions use most, where its reads and writes exclude each other: XFS lets a buffered read keep
+/// the file's lock shared until its page has come, and a buffered write needs it alone (`xfs_file_buffered_read` and
+/// `xfs_file_buffered_write` in fs/xfs/xfs_file.c).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct HotFile {
+    /// Of all reads, and of all page writes of the transactions.
+    pub share: f64,
+    /// Pages that a transaction writes for each page that it reads, to make room.
+    pub writes_per_read: f64,
 }
 
 /// How long to simulate. The first part only brings the database into motion.

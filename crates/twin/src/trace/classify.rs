@@ -3,6 +3,9 @@
 //! * A log continues where it ended, after a FLUSH. Its last block may be written again.
 //! * A doublewrite buffer is written at the same place again and again, many pages at once.
 //! * What is left are pages of the data.
+//!
+//! Of the reads, those are read-ahead that follow the read before them at once and begin close behind it: a thread
+//! that waits for its page sends no second read meanwhile.
 
 use std::collections::BTreeMap;
 
@@ -14,6 +17,8 @@ use crate::facts::{Access, Region};
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Classified {
     pub reads: Vec<Access>,
+    /// Those of the reads that nobody waits for.
+    pub reads_ahead: u64,
     pub page_writes: Vec<Access>,
     /// The log with the most writes.
     pub log: Option<Region>,
@@ -45,6 +50,7 @@ pub fn classify(requests: &[Traced]) -> Classified {
     let mut found = Classified::default();
     let of = |operation| requests.iter().filter(move |request| request.operation == operation);
     found.reads = of(Operation::Read).map(access).collect();
+    found.reads_ahead = reads_ahead(&of(Operation::Read).collect::<Vec<_>>());
     found.flushes = of(Operation::Flush).count() as u64;
     let logs = logs(requests);
     let mut purposes: Vec<Purpose> = vec![Purpose::Page; requests.len()];
@@ -72,6 +78,19 @@ pub fn classify(requests: &[Traced]) -> Classified {
         }
     }
     found
+}
+
+fn reads_ahead(reads: &[&Traced]) -> u64 {
+    /// Longer than the kernel takes from one request of a read-ahead to the next, shorter than a drive for a page.
+    const AT_ONCE_NS: u64 = 50_000;
+    /// `read_ahead_kb` of a block device (Documentation/ABI/stable/sysfs-block).
+    const WINDOW_BYTES: u64 = 128 << 10;
+    let follows = |pair: &&[&Traced]| {
+        let [before, read] = pair else { return false };
+        let behind = read.offset_bytes.checked_sub(before.offset_bytes + before.size_bytes);
+        read.at.0 - before.at.0 < AT_ONCE_NS && behind.is_some_and(|behind| behind < WINDOW_BYTES)
+    };
+    reads.windows(2).filter(follows).count() as u64
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -200,6 +219,22 @@ mod tests {
             }
         }
         requests
+    }
+
+    #[test]
+    fn a_read_that_follows_at_once_and_close_is_read_ahead() {
+        let read = |at_us: u64, offset_kib: u64| Traced {
+            at: Instant(at_us * 1_000),
+            ..request(Operation::Read, offset_kib << 10, 8 << 10)
+        };
+        let reads_ahead = |reads: &[Traced]| classify(reads).reads_ahead;
+        assert_eq!(reads_ahead(&[read(0, 512), read(5, 520), read(9, 560)]), 2);
+        assert_eq!(
+            reads_ahead(&[read(0, 512), read(500, 520)]),
+            0,
+            "a thread had its page and asked for the next"
+        );
+        assert_eq!(reads_ahead(&[read(0, 512), read(5, 4_096), read(9, 256)]), 0, "two other threads");
     }
 
     #[test]

@@ -13,14 +13,14 @@ use spindle_twin::{Arrivals, Facts, Reading};
 use super::source::Source;
 use crate::record::FileClass;
 
-/// The measured database as a twin knows it. The rows that many transactions change are added by
-/// [`super::locks::calibrated`].
+/// The measured database as a twin knows it. Its locks are added by
+/// [`super::calibration::with_locks`].
 ///
 /// # Errors
 /// The record lacks what the twin needs.
 pub fn facts(source: &Source<'_>) -> Result<Facts> {
-    let requests = Requests::of(source);
     let places = places::places(source);
+    let requests = Requests::of(source, places.read_ahead_share);
     let kinds = transactions::kinds(source, &requests);
     let writers: f64 = kinds.iter().filter(|kind| kind.log_bytes > 0.0).map(|kind| kind.weight).sum();
     Ok(Facts {
@@ -37,6 +37,7 @@ pub fn facts(source: &Source<'_>) -> Result<Facts> {
         commit: writing::commit(source, &places),
         flushing: writing::flushing(source, &places, writers),
         locks: None,
+        hot_file: None,
         places: places.data,
     })
 }
@@ -69,7 +70,8 @@ struct Requests {
 }
 
 impl Requests {
-    fn of(source: &Source<'_>) -> Requests {
+    /// `ahead_share` is that of a block trace, for a server that does not tell which reads were waited for.
+    fn of(source: &Source<'_>, ahead_share: Option<f64>) -> Requests {
         let mount = &source.measurement.mounts[source.mount_of(FileClass::Data)];
         let (reads, bytes) = match (&mount.emulator, &mount.host) {
             (Some(emulator), _) => (emulator.reads, emulator.read_bytes),
@@ -78,10 +80,14 @@ impl Requests {
         };
         let reads = reads as f64;
         let transactions = source.transactions();
-        let foreground = source.paging.foreground_reads.map_or(reads, |foreground| foreground.min(reads));
+        let ahead_share = ahead_share.filter(|_| source.paging.foreground_reads.is_none());
+        let foreground =
+            source.paging.foreground_reads.unwrap_or(reads * (1.0 - ahead_share.unwrap_or(0.0))).min(reads);
         let ahead = reads - foreground;
         let page_bytes = source.paging.page_bytes as f64;
-        let ahead_bytes = (bytes as f64 - foreground * page_bytes).max(0.0);
+        // Of a trace, both kinds are drawn from the same reads, so that their sizes are alike.
+        let waited_bytes = ahead_share.map_or(page_bytes, |_| bytes as f64 / reads.max(1.0)) * foreground;
+        let ahead_bytes = (bytes as f64 - waited_bytes).max(0.0);
         Requests {
             foreground: foreground / transactions,
             ahead: ahead / transactions,

@@ -10,6 +10,8 @@ use crate::record::FileClass;
 #[derive(Debug)]
 pub(super) struct MountPlaces {
     pub(super) data: Places,
+    /// Of the reads of the data's mount; `None` without a trace.
+    pub(super) read_ahead_share: Option<f64>,
     /// Of each mount.
     logs: Vec<Region>,
     doublewrites: Vec<Region>,
@@ -51,7 +53,9 @@ pub(super) fn places(source: &Source<'_>) -> MountPlaces {
     };
     let log_bytes = |mount: usize| LOG_BYTES.min(size(mount) / 8);
     let mounts = 0..source.cell.mounts.len();
+    let of_data = found.get(data_mount).and_then(Option::as_ref);
     MountPlaces {
+        read_ahead_share: of_data.map(|found| found.reads_ahead as f64 / found.reads.len().max(1) as f64),
         data: Places {
             reads: of_trace(|found| &found.reads).unwrap_or_else(|| spread.clone()),
             writes: of_trace(|found| &found.page_writes).unwrap_or(spread),

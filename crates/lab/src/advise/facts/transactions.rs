@@ -103,7 +103,7 @@ mod tests {
         let scenario = scenario_of(&records).unwrap();
         let cell = &records.header.cells[0];
         let source = Source::of_cell(&records, Some(&scenario), cell, &directory).unwrap();
-        let kinds = kinds(&source, &Requests::of(&source));
+        let kinds = kinds(&source, &Requests::of(&source, None));
         let weights: f64 = kinds.iter().map(|kind| kind.weight).sum();
         let mean = |figure: fn(&Kind) -> f64| {
             kinds.iter().map(|kind| kind.weight * figure(kind)).sum::<f64>() / weights

@@ -230,10 +230,24 @@ mod tests {
         check(zeroes, false, Some(Operation::WriteZeroes), (2_048, 128), false);
     }
 
+    /// As Linux 6.18 printed them, of PostgreSQL on ext4 on a loop device, and of the disk below.
     #[test]
     fn a_line_of_a_later_kernel_has_a_priority_more() {
-        let line = "jbd2/sda1-8-200 [003] .....  9.000000: block_rq_issue: 8,0 WS 8192 () 7 + 16 none,0,0 [jbd2/sda1-8]";
-        check(line, false, Some(Operation::Write), (7, 16), false);
+        use Operation::{Discard, Read, Write};
+        let read = "        postgres-10998   [001] .....   800.442892: block_rq_issue: 7,0 RA 8192 () 4328352 + 16 be,0,4 [postgres]";
+        check(read, false, Some(Read), (4_328_352, 16), false);
+        assert_eq!(found(read).at_ns, 800_442_892_000);
+        let log = "        postgres-10994   [000] .....   800.444866: block_rq_issue: 7,0 WS 40960 () 1994296 + 80 be,0,4 [postgres]";
+        check(log, false, Some(Write), (1_994_296, 80), false);
+        let page = "    kworker/0:0H-10      [000] .N...   800.442468: block_rq_issue: 7,0 W 8192 () 3318576 + 16 rt,0,4 [kworker/0:0H]";
+        check(page, false, Some(Write), (3_318_576, 16), false);
+        let flush = "    kworker/0:0H-10      [000] .....   800.440963: block_rq_issue: 7,0 FF 0 () 0 + 0 none,0,0 [kworker/0:0H]";
+        check(flush, true, None, (0, 0), false);
+        let discard = "    kworker/1:1H-44      [001] .....   803.427014: block_rq_issue: 254,0 DS 4096 () 319301512 + 8 rt,0,4 [kworker/1:1H]";
+        check(discard, false, Some(Discard), (319_301_512, 8), false);
+        let asked =
+            "        postgres-10994   [000] .....   800.445244: block_bio_queue: 7,0 FWS 0 + 0 [postgres]";
+        check(asked, true, None, (0, 0), false);
     }
 
     #[test]

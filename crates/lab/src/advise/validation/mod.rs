@@ -12,8 +12,9 @@ use spindle_base::Mistake;
 
 pub use pools::PoolComparison;
 
+use super::calibration::with_locks;
 use super::facts::facts;
-use super::prediction::{Storage, predict, with_locks, with_slower_cores};
+use super::prediction::{Storage, predict, with_slower_cores};
 use super::source::{Source, scenario_of};
 use crate::record::Cell;
 use crate::record::input::Records;

@@ -9,12 +9,13 @@ use anyhow::Result;
 use clap::Args;
 
 use crate::advise::answer::{self, Question};
+use crate::advise::calibration::with_locks;
 use crate::advise::candidates::{ALL, candidates};
 use crate::advise::facts::facts;
 use crate::advise::format::Format;
 use crate::advise::memory::Memory;
 use crate::advise::need::Need;
-use crate::advise::prediction::{Storage, with_locks};
+use crate::advise::prediction::Storage;
 use crate::advise::prices::Prices;
 use crate::advise::source::{Source, scenario_of};
 use crate::advise::validation::{

@@ -24,7 +24,7 @@ pub(super) fn paging(moved: &BTreeMap<String, f64>, settings: &Settings) -> Opti
             "pg_stat_bgwriter.buffers_backend",
             "pg_stat_io.client_backend.writes",
         ]),
-        written_for_room: 0.0,
+        written_for_room: together(&["pg_stat_bgwriter.buffers_backend", "pg_stat_io.client_backend.writes"]),
         log_bytes: count(&["pg_stat_wal.wal_bytes"])?,
         log_writes: count(&["pg_stat_wal.wal_write", "pg_stat_io.wal.writes"]),
         data_syncs: 0.0,

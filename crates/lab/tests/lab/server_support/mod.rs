@@ -144,7 +144,14 @@ pub(crate) struct Counted {
 
 impl OwnServer {
     pub(crate) fn empty(server: Box<dyn Server>, settings: &[(&str, &str)]) -> OwnServer {
-        let directory = directory();
+        OwnServer::empty_in(directory(), server, settings)
+    }
+
+    pub(crate) fn empty_in(
+        directory: TempDir,
+        server: Box<dyn Server>,
+        settings: &[(&str, &str)],
+    ) -> OwnServer {
         let instance = instance(directory.path(), settings);
         server.prepare(&instance).unwrap();
         OwnServer::start(server, instance, directory, None)
@@ -343,7 +350,11 @@ impl OwnServer {
 
 /// Not in the test's own temporary directory, which only its owner may enter.
 pub(crate) fn directory() -> TempDir {
-    let directory = tempfile::Builder::new().prefix("spindle-test-").tempdir().unwrap();
+    directory_in(&std::env::temp_dir())
+}
+
+pub(crate) fn directory_in(parent: &Path) -> TempDir {
+    let directory = tempfile::Builder::new().prefix("spindle-test-").tempdir_in(parent).unwrap();
     let open = <std::fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o755);
     std::fs::set_permissions(directory.path(), open).unwrap();
     directory
