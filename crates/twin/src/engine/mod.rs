@@ -1,4 +1,4 @@
-//! A simulation: terminals, cores, rows, the log and the drives, and the loop over their events.
+//! A simulation: terminals, cores, rows, a file, the log and the drives, and the loop over their events.
 //!
 //! `terminals.rs` leads a transaction through its work, `events.rs` is the loop; the other files are parts that
 //! know nothing of each other.

@@ -38,8 +38,9 @@ pub(super) fn places(source: &Source<'_>) -> MountPlaces {
     let found: Vec<Option<Classified>> =
         source.traces.iter().map(|trace| trace.as_ref().map(|trace| classify(&trace.requests))).collect();
     let data_mount = source.mount_of(FileClass::Data);
+    let of_data = found.get(data_mount).and_then(Option::as_ref);
     let of_trace = |choose: fn(&Classified) -> &Vec<Access>| {
-        let accesses = found.get(data_mount)?.as_ref().map(choose)?;
+        let accesses = of_data.map(choose)?;
         (!accesses.is_empty()).then(|| Stream::Recorded(accesses.as_slice().into()))
     };
     let size = |mount: usize| source.cell.mounts[mount].stack.size_bytes;
@@ -53,7 +54,6 @@ pub(super) fn places(source: &Source<'_>) -> MountPlaces {
     };
     let log_bytes = |mount: usize| LOG_BYTES.min(size(mount) / 8);
     let mounts = 0..source.cell.mounts.len();
-    let of_data = found.get(data_mount).and_then(Option::as_ref);
     MountPlaces {
         read_ahead_share: of_data.map(|found| found.reads_ahead as f64 / found.reads.len().max(1) as f64),
         data: Places {

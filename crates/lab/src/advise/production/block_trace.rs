@@ -230,7 +230,7 @@ mod tests {
         check(zeroes, false, Some(Operation::WriteZeroes), (2_048, 128), false);
     }
 
-    /// As Linux 6.18 printed them, of PostgreSQL on ext4 on a loop device, and of the disk below.
+    /// As Linux 6.18 printed them, of PostgreSQL on XFS on a loop device, and of the disk below.
     #[test]
     fn a_line_of_a_later_kernel_has_a_priority_more() {
         use Operation::{Discard, Read, Write};
