@@ -77,7 +77,7 @@ halves() {
 for ((round = 0; round < rounds; round++)); do
   alone=$(timed a load_data a "$work/rows.tsv")
   one=$(timed a "${load[@]}" "$(url a)")
-  two=$(timed "a b" "${load[@]}" "$(url a),$(url b)" --column day)
+  two=$(timed "a b" "${load[@]}" "$(url a),$(url b)" --column id)
   divided=$(timed "a b" halves)
   small=$(timed "a b" halves 4096)
   awk -v alone="$alone" -v one="$one" -v two="$two" -v divided="$divided" -v small="$small" 'BEGIN {

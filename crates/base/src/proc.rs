@@ -137,6 +137,14 @@ pub fn family_threads(process: u32) -> Vec<ThreadCpu> {
     .collect()
 }
 
+/// How many threads of a process and of its living children wait in this function of the kernel
+/// (`/proc/PID/task/TID/wchan`, proc(5)). None where the kernel does not tell it.
+pub fn family_waiting_in(process: u32, function: &str) -> usize {
+    let family = std::iter::once(process).chain(children(process));
+    let ids = family.flat_map(|process| threads(process).map(move |id| (process, id)));
+    ids.filter(|(process, id)| read(&format!("{process}/task/{id}/wchan")) == function).count()
+}
+
 fn seconds(ticks: u64) -> f64 {
     ticks as f64 / rustix::param::clock_ticks_per_second() as f64
 }
@@ -414,5 +422,21 @@ mod tests {
         assert!(threads(id()).any(|thread| thread == id()));
         assert_eq!(field(&thread_status(id(), id()), "Pid", ':'), Some(id().to_string()));
         assert_eq!(field(&thread_status(0, 0), "Pid", ':'), None);
+    }
+
+    #[test]
+    fn a_thread_waits_in_the_function_that_the_kernel_tells() {
+        let mut child = Command::new("sleep").arg("60").spawn().unwrap();
+        let path = format!("{}/wchan", child.id());
+        // Until then it is still being started.
+        let function = (0..1_000).map(|_| read(&path)).find(|function| {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+            function.contains("sleep")
+        });
+        let waiting = function.map(|function| family_waiting_in(child.id(), &function));
+        let elsewhere = family_waiting_in(child.id(), "xfs_ilock");
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!((waiting, elsewhere), (Some(1), 0));
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! A sharded table has each row on one server, by the value of one column. A reference table has all its rows on each.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::facts::Kind;
@@ -33,23 +34,23 @@ impl Mapping {
 
 /// A value of the column by which tables are sharded.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum KeyValue {
+pub enum KeyValue<'a> {
     Null,
     Integer(i128),
     /// A text, or a date as `YYYY-MM-DD`.
-    Text(String),
+    Text(Cow<'a, str>),
 }
 
-impl KeyValue {
+impl<'a> KeyValue<'a> {
     /// A value as the server or a file writes it; `None` if a column of this kind does not have it in this form.
-    pub fn of(text: Option<&str>, kind: Kind) -> Option<KeyValue> {
+    pub fn of(text: Option<&'a str>, kind: Kind) -> Option<KeyValue<'a>> {
         let Some(text) = text else { return Some(KeyValue::Null) };
         match kind {
             Kind::Integer => text.trim().parse().ok().map(KeyValue::Integer),
-            Kind::Date => is_date(text).then(|| KeyValue::Text(text.to_owned())),
+            Kind::Date => is_date(text).then(|| KeyValue::Text(text.into())),
             // Collations with padding, as MariaDB's are without another choice, hold 'a' and 'a ' for equal.
             Kind::BinaryText | Kind::Text | Kind::Other => {
-                Some(KeyValue::Text(text.trim_end_matches(' ').to_owned()))
+                Some(KeyValue::Text(text.trim_end_matches(' ').into()))
             }
         }
     }
@@ -75,14 +76,14 @@ pub enum Mapper {
 /// Values and ranges with the index of their shard.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Directory {
-    pub values: BTreeMap<KeyValue, usize>,
+    pub values: BTreeMap<KeyValue<'static>, usize>,
     /// First and last integer, and shard; no two have a value in common.
     pub ranges: Vec<(i128, i128, usize)>,
 }
 
 impl Mapper {
     /// Index of the shard of a value, of so many shards; `None` if a directory does not have the value.
-    pub fn shard_of(&self, value: &KeyValue, count: usize) -> Option<usize> {
+    pub fn shard_of(&self, value: &KeyValue<'_>, count: usize) -> Option<usize> {
         match self {
             Mapper::Hash => Some(match value {
                 KeyValue::Null => 0,
@@ -107,8 +108,9 @@ impl Mapper {
 }
 
 impl Directory {
-    fn shard_of(&self, value: &KeyValue) -> Option<usize> {
-        if let Some(shard) = self.values.get(value) {
+    fn shard_of(&self, value: &KeyValue<'_>) -> Option<usize> {
+        let values: &BTreeMap<KeyValue<'_>, usize> = &self.values;
+        if let Some(shard) = values.get(value) {
             return Some(*shard);
         }
         let KeyValue::Integer(number) = value else { return None };
@@ -136,41 +138,42 @@ mod tests {
 
     #[test]
     fn a_value_has_one_form() {
-        let check = |text: &str, kind: Kind, expect: Option<KeyValue>| {
+        let check = |text: &str, kind: Kind, expect: Option<KeyValue<'_>>| {
             assert_eq!(KeyValue::of(Some(text), kind), expect, "{text}");
         };
         check("0007", Kind::Integer, Some(KeyValue::Integer(7)));
         check(" -7", Kind::Integer, Some(KeyValue::Integer(-7)));
         check("7.0", Kind::Integer, None);
-        check("'abc'", Kind::Text, Some(KeyValue::Text("'abc'".to_owned())));
-        check("abc  ", Kind::Text, Some(KeyValue::Text("abc".to_owned())));
-        check("2010-01-31", Kind::Date, Some(KeyValue::Text("2010-01-31".to_owned())));
+        check("'abc'", Kind::Text, Some(KeyValue::Text("'abc'".into())));
+        check("abc  ", Kind::Text, Some(KeyValue::Text("abc".into())));
+        check("2010-01-31", Kind::Date, Some(KeyValue::Text("2010-01-31".into())));
         check("2010-1-31", Kind::Date, None);
         assert_eq!(KeyValue::of(None, Kind::Integer), Some(KeyValue::Null));
     }
 
     #[test]
     fn the_hash_is_that_of_the_study() {
-        let shard = |value: KeyValue| Mapper::Hash.shard_of(&value, 3);
+        let shard = |value: KeyValue<'_>| Mapper::Hash.shard_of(&value, 3);
         assert_eq!(shard(KeyValue::Integer(7)), Some(1));
         assert_eq!(shard(KeyValue::Integer(-1)), Some(2));
         assert_eq!(shard(KeyValue::Null), Some(0));
         // CRC-32 of "123456789" is 0xcbf43926 (ITU-T V.42).
-        assert_eq!(shard(KeyValue::Text("123456789".to_owned())), Some(0xcbf4_3926 % 3));
+        assert_eq!(shard(KeyValue::Text("123456789".into())), Some(0xcbf4_3926 % 3));
     }
 
     #[test]
     fn a_directory_has_values_and_ranges() {
         let mapper = Mapper::Directory(Directory {
-            values: BTreeMap::from([(KeyValue::Integer(5), 1), (KeyValue::Text("x".to_owned()), 0)]),
+            values: BTreeMap::from([(KeyValue::Integer(5), 1), (KeyValue::Text("x".into()), 0)]),
             ranges: vec![(0, 9, 0), (10, 19, 1)],
         });
-        let check = |value: KeyValue, expect: Option<usize>| assert_eq!(mapper.shard_of(&value, 2), expect);
+        let check =
+            |value: KeyValue<'_>, expect: Option<usize>| assert_eq!(mapper.shard_of(&value, 2), expect);
         check(KeyValue::Integer(5), Some(1));
         check(KeyValue::Integer(6), Some(0));
         check(KeyValue::Integer(19), Some(1));
         check(KeyValue::Integer(20), None);
-        check(KeyValue::Text("x".to_owned()), Some(0));
+        check(KeyValue::Text("x".into()), Some(0));
         check(KeyValue::Null, None);
         let between = |first, last| mapper.shards_between(first, last, 2).unwrap_or_default();
         assert_eq!(between(0, 4), BTreeSet::from([0]));

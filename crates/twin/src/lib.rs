@@ -23,7 +23,7 @@ pub mod trace;
 
 pub use engine::{Outcome, Ran, Waits, simulate};
 pub use facts::{
-    Access, Arrivals, Commit, Drives, Facts, HotFile, Kind, Locks, Mount, Places, Reading, Region, Stage,
-    Stream, Window,
+    Access, Ahead, Arrivals, Commit, Drives, Facts, HotFile, Kind, Locks, Mount, Places, Reading, Region,
+    Stage, Stream, Window,
 };
 pub use flushing::{Flushing, Innodb, InnodbRules, Part, Writeback};

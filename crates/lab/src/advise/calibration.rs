@@ -1,7 +1,7 @@
 //! What a measured cell tells of its locks: as many rows, and as large a share of one file, as give the waits that
 //! were measured. The facts of transactions and pages are counted; these two are not, by any server.
 
-use spindle_twin::{Facts, HotFile, Locks, Waits};
+use spindle_twin::{Ahead, Facts, HotFile, Locks, Waits};
 
 use super::prediction::{Storage, predict};
 use super::source::Source;
@@ -12,8 +12,8 @@ const LEAST: f64 = 0.02;
 /// Part of a transaction's reads before it takes its row: the first statements of TPC-C's new order and payment
 /// change the district and the warehouse.
 const TAKEN_AFTER: f64 = 0.2;
-/// Numbers of rows that are tried.
-const ROWS: [u64; 14] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128, 256, 1_024];
+/// Numbers of rows that are tried. Fewer rows are waited for longer.
+const ROWS: [u64; 14] = [1_024, 256, 128, 64, 32, 24, 16, 12, 8, 6, 4, 3, 2, 1];
 /// Shares of one file that are tried, in twentieths.
 const TWENTIETHS: u32 = 20;
 
@@ -29,7 +29,7 @@ pub fn with_locks(facts: Facts, source: &Source<'_>, storage: &Storage) -> Facts
         Facts { locks, ..facts.clone() }
     };
     let share = |rows: u64| share(&with(rows), source, storage, |waits| waits.lock_ns);
-    nearest(measured, ROWS, share).map_or(facts.clone(), with)
+    nearest(measured, &ROWS, share).map_or(facts.clone(), with)
 }
 
 /// A server that reads through the page cache waits on XFS for the lock of a file that others read.
@@ -41,27 +41,41 @@ fn with_hot_file(facts: Facts, source: &Source<'_>, storage: &Storage) -> Facts 
     let weights: f64 = facts.kinds.iter().map(|kind| kind.weight).sum();
     let reads = facts.kinds.iter().map(|kind| kind.weight * kind.reads).sum::<f64>() / weights;
     let writes_per_read = source.paging.written_for_room / (reads * source.transactions()).max(1.0);
-    let measured = file_share(source, reads / (reads + facts.reading.ahead_requests));
+    let measured = file_share(source, &facts.reading.ahead);
     let with = |twentieths: u32| {
         let share = f64::from(twentieths) / f64::from(TWENTIETHS);
         Facts { hot_file: Some(HotFile { share, writes_per_read }), ..facts.clone() }
     };
     let share = |twentieths: u32| share(&with(twentieths), source, storage, |waits| waits.file_ns);
-    nearest(measured, 1..=TWENTIETHS, share).map_or(facts.clone(), with)
+    let tried: Vec<u32> = (1..=TWENTIETHS).collect();
+    nearest(measured, &tried, share).map_or(facts.clone(), with)
 }
 
-/// The terminals' time in which a device was at work, besides that of their own reads and commits: the twin has no
-/// other cause for it than the lock of a file. `waited` is the part of the reads that they wait for, where the
-/// verdict on the measured cell took all for such.
-fn file_share(source: &Source<'_>, waited: f64) -> f64 {
+/// The terminals' time of waits for the lock of a file, as counted. In earlier records it is the time that nothing else
+/// explains: the twin has no other cause for it. Where the verdict on the measured cell took all reads for such that
+/// are waited for, `ahead` tells those that are not.
+fn file_share(source: &Source<'_>, ahead: &Ahead) -> f64 {
     let bottleneck = &source.measurement.bottleneck;
+    let evidence = bottleneck.evidence.as_ref().filter(|evidence| evidence.terminal_time_s > 0.0);
+    if let Some(evidence) = evidence
+        && let Some(wait_s) = evidence.file_lock_wait_s
+    {
+        return (wait_s / evidence.terminal_time_s).min(1.0);
+    }
+    let waited = match ahead {
+        Ahead::Traced(ahead) => {
+            let behind: usize = ahead.iter().map(Vec::len).sum();
+            ahead.len() as f64 / (ahead.len() + behind) as f64
+        }
+        Ahead::Counted { .. } => 1.0,
+    };
     let share = |name: &str| bottleneck.shares.get(name).copied().unwrap_or(0.0);
-    let all_reads =
-        bottleneck.evidence.as_ref().filter(|evidence| evidence.terminal_time_s > 0.0).map(|evidence| {
-            evidence.foreground_reads * evidence.read_latency_mean_ms / 1e3 / evidence.terminal_time_s
-        });
+    let all_reads = evidence.map(|evidence| {
+        evidence.foreground_reads * evidence.read_latency_mean_ms / 1e3 / evidence.terminal_time_s
+    });
     let read = all_reads.unwrap_or(share("read")) * waited;
-    (share("storage") + share("read") - read).clamp(0.0, 1.0)
+    let others: f64 = ["commit", "locks", "work", "queue", "other"].into_iter().map(share).sum();
+    (1.0 - others - read).clamp(0.0, 1.0)
 }
 
 /// The share of the terminals' time that they wait so, on the measured storage.
@@ -70,13 +84,48 @@ fn share(facts: &Facts, source: &Source<'_>, storage: &Storage, wait_ns: fn(&Wai
     wait_ns(&waits) as f64 / waits.total_ns().max(1) as f64
 }
 
-/// The one whose share comes nearest to the measured one. `None` for a share that is not modelled.
-fn nearest<T: Copy>(
-    measured: f64,
-    tried: impl IntoIterator<Item = T>,
-    share: impl Fn(T) -> f64,
-) -> Option<T> {
-    let error = |one: T| ((share(one) - measured).abs(), one);
-    let tried = tried.into_iter().filter(|_| measured >= LEAST);
-    tried.map(error).min_by(|(a, _), (b, _)| a.total_cmp(b)).map(|(_, one)| one)
+/// Of those in the order of their shares, from the smallest on, the one whose share comes nearest to the measured one.
+/// `None` for a share that is not modelled.
+fn nearest<T: Copy>(measured: f64, rising: &[T], share: impl Fn(T) -> f64) -> Option<T> {
+    if measured < LEAST {
+        return None;
+    }
+    let mut between = 0..rising.len().checked_sub(1)?;
+    while between.len() > 1 {
+        let middle = between.start + between.len() / 2;
+        if share(rising[middle]) < measured {
+            between.start = middle;
+        } else {
+            between.end = middle;
+        }
+    }
+    let error = |index: usize| (share(rising[index]) - measured).abs();
+    let is_last = error(between.end) < error(between.start);
+    Some(rising[if is_last { between.end } else { between.start }])
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    #[test]
+    fn the_nearest_share_is_found_in_few_looks() {
+        let looks = Cell::new(0);
+        let shares: Vec<u32> = (1..=20).collect();
+        let find = |measured: f64| {
+            looks.set(0);
+            nearest(measured, &shares, |twentieths| {
+                looks.set(looks.get() + 1);
+                f64::from(twentieths) / 20.0
+            })
+        };
+        for (measured, expect) in [(0.42, 8), (0.44, 9), (0.03, 1), (1.0, 20), (0.95, 19)] {
+            assert_eq!(find(measured), Some(expect), "{measured}");
+            assert!(looks.get() <= 7, "{}", looks.get());
+        }
+        assert_eq!(find(0.01), None);
+        assert_eq!(nearest(0.5, &[3], |_| 1.0), Some(3));
+    }
 }

@@ -102,7 +102,11 @@ impl Sample {
         let server_cpu_s = dilation.dilated_s(family_cpu_s(server.process_id()));
         let emulator_cpu_s = dilation.dilated_s(mounts.emulator_cpu_s());
         let mounts = samples(mounts, dilation)?;
-        let processes = Processes { server_s: server_cpu_s, emulator_s: emulator_cpu_s };
+        let processes = Processes {
+            server_s: server_cpu_s,
+            emulator_s: emulator_cpu_s,
+            file_lock_waiters: machine::file_lock_waiters(server.process_id()),
+        };
         let machine = MachineSample::take(dilation);
         Ok(Sample {
             cpu,

@@ -272,7 +272,10 @@ pub enum BottleneckKind {
     Bandwidth,
     /// Requests per second.
     RequestRate,
+    /// Of rows.
     Locks,
+    /// Of files: of several threads that read and write one, some wait for the others.
+    FileLocks,
     /// The acknowledgement of a replica.
     Replica,
     Client,
@@ -294,8 +297,8 @@ impl BottleneckKind {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq)]
 pub struct Bottleneck {
     pub kind: BottleneckKind,
-    /// Shares by cause, from 0 to 1: `read`, `commit`, `write`, `locks`, `work` and `other` of the terminals'
-    /// time, `cpu` of the cores, `bandwidth` and `requests` of a stated rate.
+    /// Shares by cause, from 0 to 1: `read`, `commit`, `storage`, `locks`, `file-locks`, `work`, `queue` and `other` of
+    /// the terminals' time, `cpu` of the cores, `bandwidth` and `requests` of a stated rate.
     pub shares: BTreeMap<String, f64>,
     /// The figures behind the verdict, in one sentence.
     pub reason: String,

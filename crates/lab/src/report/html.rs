@@ -7,8 +7,8 @@ use serde::Serialize;
 
 use super::{View, format, view::PROBABILITIES};
 
-/// Causes that earlier records lack.
-const MORE_CAUSES: [&str; 3] = ["storage", "work", "queue"];
+/// Causes that not every record has.
+const MORE_CAUSES: [&str; 4] = ["file-locks", "storage", "work", "queue"];
 const TEMPLATE: &str = include_str!("template.html");
 /// The begin of every page, with what a page may load: nothing, and scripts of its own only if it sets `scripts`.
 const HEAD: &str = include_str!("head.html");

@@ -102,7 +102,7 @@
   }
 
   function bottlenecks(element) {
-    const known = ['read', 'commit', 'storage', 'locks', 'work', 'queue', 'other'];
+    const known = ['read', 'commit', 'storage', 'locks', 'file-locks', 'work', 'queue', 'other'];
     const causes = known.filter(cause => ['read', 'commit', 'locks', 'other'].includes(cause) || cells.some(cell => cause in (cell.shares || {})));
     cells.forEach(cell => Object.keys(cell.shares || {}).forEach(cause => causes.includes(cause) || causes.push(cause)));
     const label = nameLabel(element, 12, 3);

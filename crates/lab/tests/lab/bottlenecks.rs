@@ -23,6 +23,8 @@ fn server(name: &str) -> &'static str {
             "kind = \"mariadb\"\nsettings = { innodb_flush_method = \"O_DIRECT\", innodb_buffer_pool_size = \"128M\" }"
         }
         "postgresql" => "kind = \"postgresql\"\nsettings = { shared_buffers = \"16MB\" }",
+        // Its sessions must write pages before they can read others.
+        "full" => "kind = \"postgresql\"\nmemory = \"64 MB\"\nsettings = { shared_buffers = \"16MB\" }",
         "sqlite" => "kind = \"sqlite\"\nsettings = { journal_mode = \"WAL\", synchronous = \"FULL\" }",
         "files" => "kind = \"files\"",
         "acknowledged" => {
@@ -42,6 +44,9 @@ fn workload(name: &str) -> &'static str {
         }
         "update" => {
             "kind = \"oltp\"\nscript = \"update-non-index\"\ntables = 1\nrows = 1000\ndistribution = \"uniform\"\nterminals = 4"
+        }
+        "update-all" => {
+            "kind = \"oltp\"\nscript = \"update-non-index\"\ntables = 1\nrows = 600000\ndistribution = \"uniform\"\nterminals = 8"
         }
         "ranges" => {
             "kind = \"oltp\"\nscript = \"read-only\"\ntables = 1\nrows = 200000\ndistribution = \"uniform\"\nterminals = 2"
@@ -211,6 +216,11 @@ fn a_limit_of_requests_is_found() {
 fn a_row_that_all_clients_want_is_found() {
     check("quick", "mariadb", &[("hot-row", BottleneckKind::Locks)]);
     check("quick", "postgresql", &[("hot-row", BottleneckKind::Locks)]);
+}
+
+#[test]
+fn a_file_that_all_sessions_read_and_write_is_found_on_xfs() {
+    check("slow-reads", "full", &[("update-all", BottleneckKind::FileLocks)]);
 }
 
 #[test]

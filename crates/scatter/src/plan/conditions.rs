@@ -67,7 +67,7 @@ impl Literal {
     }
 
     /// The only value of a column of this kind that equals the literal; `None` if there may be others.
-    pub(super) fn value(&self, kind: Kind) -> Option<KeyValue> {
+    pub(super) fn value(&self, kind: Kind) -> Option<KeyValue<'_>> {
         match (self, kind) {
             (Literal::Null, _) => Some(KeyValue::Null),
             (Literal::Number(_), Kind::Integer) => self.integer().map(KeyValue::Integer),
@@ -82,7 +82,7 @@ impl Literal {
 
 impl Literal {
     /// The value that a column of this kind has, if this is inserted.
-    pub(super) fn inserted(&self, kind: Kind) -> Option<KeyValue> {
+    pub(super) fn inserted(&self, kind: Kind) -> Option<KeyValue<'_>> {
         match (self, kind) {
             (Literal::Text(text), _) if !text.contains(['\\', '\'', '"']) => KeyValue::of(Some(text), kind),
             (Literal::Text(_), _) => None,

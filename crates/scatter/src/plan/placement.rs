@@ -156,7 +156,7 @@ fn servers_with(fixed: &Fixed, kind: Kind, mapping: &Mapping, count: usize) -> O
     match fixed {
         Fixed::Values(literals) => {
             let values = literals.iter().map(|literal| literal.value(kind));
-            let values = values.collect::<Option<Vec<KeyValue>>>()?;
+            let values = values.collect::<Option<Vec<KeyValue<'_>>>>()?;
             Some(values.iter().filter_map(|value| mapping.mapper.shard_of(value, count)).collect())
         }
         Fixed::Range(least, most) if kind == Kind::Integer => {

@@ -171,8 +171,8 @@ impl Servers<'_> {
 
     fn shard_of(&self, value: Option<&Expr>, key: &str, kind: Kind) -> Result<usize, Refusal> {
         let not_told = || Refusal(format!("a value of {key}, by which the rows are sharded, is no literal"));
-        let value =
-            value.and_then(Literal::of).and_then(|literal| literal.inserted(kind)).ok_or_else(not_told)?;
+        let literal = value.and_then(Literal::of).ok_or_else(not_told)?;
+        let value = literal.inserted(kind).ok_or_else(not_told)?;
         let shard = self.mapping.mapper.shard_of(&value, self.count);
         shard.ok_or_else(|| Refusal(format!("no server is for a value of {key}")))
     }

@@ -75,6 +75,7 @@ impl<'a> Engine<'a> {
             busy_ns: 0,
             log_rounds: 0,
         };
+        let generator = Generator::new(facts, window.seed);
         Engine {
             facts,
             agenda: Agenda::new(),
@@ -83,11 +84,11 @@ impl<'a> Engine<'a> {
             rows: Rows::new(facts.locks.map_or(0, |locks| locks.row_count)),
             file: File::default(),
             log: Log::new(&facts.commit),
-            flusher: Flusher::new(&facts.flushing),
+            flusher: Flusher::new(&facts.flushing, generator.first_write),
             cleaner_outstanding: 0,
             terminals: (0..terminals).map(|_| Terminal::idle()).collect(),
             lines: Lines::default(),
-            generator: Generator::new(facts, window.seed),
+            generator,
             window: measuring,
         }
     }
@@ -281,9 +282,12 @@ impl<'a> Engine<'a> {
 
     fn send_read(&mut self, terminal: usize) {
         self.wait_for(terminal, Waiting::Read);
-        let access = self.generator.read(self.facts);
+        let (access, behind) = self.generator.read(self.facts);
         let drive = &mut self.drives[self.facts.reading.mount];
         drive.send(self.agenda.now, Operation::Read, access, Owner::Terminal(terminal));
+        for access in behind {
+            drive.send(self.agenda.now, Operation::Read, access, Owner::Nobody);
+        }
     }
 
     fn end_read(&mut self, terminal: usize) {

@@ -2,7 +2,7 @@
 
 use super::terminals::{FileUse, Row, Work};
 use crate::draw::Draws;
-use crate::facts::{Access, Facts};
+use crate::facts::{Access, Ahead, Facts};
 use spindle_model::Instant;
 
 #[derive(Debug)]
@@ -11,15 +11,24 @@ pub(super) struct Generator {
     weights: Vec<f64>,
     read_number: u64,
     ahead_number: u64,
+    /// Number of the first page write.
+    pub(super) first_write: u64,
 }
 
 impl Generator {
     pub(super) fn new(facts: &Facts, seed: u64) -> Generator {
         let mut draws = Draws::new(seed);
-        // A recorded stream starts anywhere, so that two seeds are two histories.
-        let read_number = draws.below(1 << 32);
+        // A recording starts anywhere, so that two seeds are two histories, and its reads and writes at the same time:
+        // much of what is read was written a short while ago.
+        let share = draws.below(1 << 32) as f64 / (1_u64 << 32) as f64;
         let weights = facts.kinds.iter().map(|kind| kind.weight).collect();
-        Generator { draws, weights, read_number, ahead_number: 0 }
+        Generator {
+            draws,
+            weights,
+            read_number: facts.places.reads.at(share),
+            ahead_number: 0,
+            first_write: facts.places.writes.at(share),
+        }
     }
 
     pub(super) fn transaction(&mut self, facts: &Facts, intended: Instant) -> Work {
@@ -56,21 +65,29 @@ impl Generator {
         })
     }
 
-    /// The place of the next read on which a terminal waits.
-    pub(super) fn read(&mut self, facts: &Facts) -> Access {
-        let access = facts.places.reads.place(self.read_number, self.draws.any());
+    /// The place of the next read on which a terminal waits, and those of the read-ahead behind it.
+    pub(super) fn read(&mut self, facts: &Facts) -> (Access, Vec<Access>) {
+        let reads = &facts.places.reads;
+        let number = self.read_number;
         self.read_number += 1;
-        access
+        let access = reads.place(number, self.draws.any());
+        let behind = match &facts.reading.ahead {
+            Ahead::Traced(ahead) => {
+                ahead[reads.index(number)].iter().map(|access| reads.again(number, *access)).collect()
+            }
+            Ahead::Counted { .. } => Vec::new(),
+        };
+        (access, behind)
     }
 
-    /// Requests of read-ahead for one transaction.
+    /// Requests of read-ahead for one transaction, besides those behind its reads.
     pub(super) fn reads_ahead(&mut self, facts: &Facts) -> Vec<Access> {
-        let reading = &facts.reading;
+        let Ahead::Counted { requests, pages } = facts.reading.ahead else { return Vec::new() };
         let mut accesses = Vec::new();
-        for _ in 0..self.draws.poisson(reading.ahead_requests) {
+        for _ in 0..self.draws.poisson(requests) {
             let access = facts.places.reads.place(self.ahead_number, self.draws.any());
             self.ahead_number += 1;
-            let size_bytes = (reading.ahead_pages * reading.page_bytes as f64) as u64;
+            let size_bytes = (pages * facts.reading.page_bytes as f64) as u64;
             accesses.push(Access { size_bytes, ..access });
         }
         accesses

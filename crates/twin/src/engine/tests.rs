@@ -5,8 +5,8 @@ use spindle_model::{MICROSECOND, MILLISECOND, SECOND};
 use super::steady::Steady;
 use super::*;
 use crate::facts::{
-    Arrivals, Commit, Drives, Facts, HotFile, Kind, Locks, Mount, Places, Reading, Region, Stage, Stream,
-    Window,
+    Access, Ahead, Arrivals, Commit, Drives, Facts, HotFile, Kind, Locks, Mount, Places, Reading, Region,
+    Stage, Stream, Window,
 };
 use crate::flushing::{Flushing, Writeback};
 
@@ -31,7 +31,7 @@ fn facts() -> Facts {
         kinds: vec![kind],
         core_count: 2,
         background_cores: 0.0,
-        reading: Reading { mount: 0, ahead_requests: 0.0, ahead_pages: 64.0, page_bytes: PAGE },
+        reading: Reading { mount: 0, page_bytes: PAGE, ahead: Ahead::Counted { requests: 0.0, pages: 1.0 } },
         commit: Commit {
             is_waited_for: true,
             is_grouped: true,
@@ -109,6 +109,24 @@ fn writes_of_a_file_hold_its_reads_back() {
     let written = with(Some(file));
     assert!(written.per_second() < 0.8 * free.per_second(), "{} {}", written.per_second(), free.per_second());
     assert_near(written.waits.total_ns() as f64, 10.0 * 20e9);
+}
+
+#[test]
+fn nobody_waits_for_the_kernels_read_ahead() {
+    let reads: Vec<Access> =
+        (0..100).map(|page| Access { offset_bytes: page << 20, size_bytes: PAGE }).collect();
+    let with = |behind: usize| {
+        let after = |read: &Access| vec![Access { offset_bytes: read.offset_bytes + PAGE, ..*read }; behind];
+        let ahead = Ahead::Traced(reads.iter().map(after).collect());
+        let region = Region { offset_bytes: 0, size_bytes: 1 << 28 };
+        let places =
+            Places { reads: Stream::Recorded { accesses: reads.clone().into(), region }, ..facts().places };
+        let reading = Reading { ahead, ..facts().reading };
+        run(&Facts { places, reading, ..facts() }, MILLISECOND, 2 * MILLISECOND)
+    };
+    let (alone, ahead) = (with(0), with(3));
+    assert_eq!(alone.transactions(), ahead.transactions());
+    assert_near(ahead.mounts[0].reads as f64, 4.0 * alone.mounts[0].reads as f64);
 }
 
 #[test]

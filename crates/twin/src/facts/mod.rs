@@ -4,6 +4,8 @@
 
 mod places;
 
+use std::sync::Arc;
+
 use spindle_model::Device;
 
 pub use places::{Access, Places, Region, Stream};
@@ -55,16 +57,22 @@ pub struct Kind {
     pub takes_lock: bool,
 }
 
-/// Reads besides those on which transactions wait.
+/// How the data is read.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reading {
     /// The mount of the data.
     pub mount: usize,
-    /// Requests of read-ahead for each transaction.
-    pub ahead_requests: f64,
-    /// Pages of a request of read-ahead.
-    pub ahead_pages: f64,
     pub page_bytes: u64,
+    pub ahead: Ahead,
+}
+
+/// Reads besides those on which transactions wait.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Ahead {
+    /// The server's: so many requests for each transaction, of so many pages each.
+    Counted { requests: f64, pages: f64 },
+    /// The kernel's: what it sent behind each of the recorded reads on which somebody waited.
+    Traced(Arc<[Vec<Access>]>),
 }
 
 /// How a commit becomes durable.

@@ -150,7 +150,7 @@ impl InnodbRules {
 }
 
 impl Cleaner {
-    pub(super) fn new(facts: Innodb) -> Cleaner {
+    pub(super) fn new(facts: Innodb, first_write: u64) -> Cleaner {
         let (async_age, full_age) = facts.rules.age_limits(facts.page_bytes);
         let hot = DirtyPages::spread(facts.first_hot_pages, facts.first_age_bytes);
         let cold = DirtyPages::spread(facts.first_cold_pages, facts.first_age_bytes);
@@ -166,7 +166,7 @@ impl Cleaner {
             ticks_since_round: 0,
             round: None,
             batch: None,
-            write_number: 0,
+            write_number: first_write,
             averages: Averages::default(),
             facts,
         }
@@ -430,7 +430,7 @@ mod tests {
 
     #[test]
     fn a_young_log_is_left_alone_and_an_old_one_is_written_at_full_speed() {
-        let mut cleaner = Cleaner::new(facts());
+        let mut cleaner = Cleaner::new(facts(), 0);
         cleaner.changed(0.0, 7_000);
         let mut after_a_second = |log_end: f64| {
             pass_a_second(&mut cleaner);
@@ -445,7 +445,7 @@ mod tests {
 
     #[test]
     fn transactions_wait_while_the_log_is_full_and_go_on_after_a_checkpoint() {
-        let mut cleaner = Cleaner::new(facts());
+        let mut cleaner = Cleaner::new(facts(), 0);
         cleaner.changed(0.0, 1_000);
         assert_eq!([70e6, 85e6].map(|log_end| cleaner.is_full(log_end)), [false, true]);
         cleaner.changed(85e6, 1);
@@ -455,7 +455,7 @@ mod tests {
 
     #[test]
     fn a_batch_goes_through_the_doublewrite_buffer_and_ends_with_a_checkpoint() {
-        let mut cleaner = Cleaner::new(facts());
+        let mut cleaner = Cleaner::new(facts(), 0);
         cleaner.changed(0.0, 100);
         cleaner.changed(80e6, 0);
         let mut next = || cleaner.next(80e6, &places(), &mut draws());
@@ -477,7 +477,7 @@ mod tests {
 
     #[test]
     fn reads_wait_when_all_pages_at_the_end_of_the_lru_list_are_dirty() {
-        let mut cleaner = Cleaner::new(Innodb { hot_share: 0.0, ..facts() });
+        let mut cleaner = Cleaner::new(Innodb { hot_share: 0.0, ..facts() }, 0);
         cleaner.changed(0.0, 8_000);
         let taken = std::iter::repeat_with(|| cleaner.takes_page()).take_while(|taken| *taken).count();
         assert_eq!(taken, 1_536);
@@ -487,7 +487,7 @@ mod tests {
 
     #[test]
     fn more_pages_than_are_read_can_be_written_for_room() {
-        let mut cleaner = Cleaner::new(Innodb { hot_share: 0.0, written_for_read: 1.5, ..facts() });
+        let mut cleaner = Cleaner::new(Innodb { hot_share: 0.0, written_for_read: 1.5, ..facts() }, 0);
         cleaner.changed(0.0, 4_000);
         assert!((0..800).all(|_| cleaner.takes_page()));
         assert_eq!(cleaner.owed, 1_200.0);
@@ -496,7 +496,7 @@ mod tests {
 
     #[test]
     fn hot_pages_keep_their_age_while_cold_ones_make_room() {
-        let mut cleaner = Cleaner::new(facts());
+        let mut cleaner = Cleaner::new(facts(), 0);
         cleaner.changed(1e6, 4_000);
         while cleaner.owed < 1_000.0 {
             cleaner.takes_page();
@@ -510,7 +510,7 @@ mod tests {
     fn rounds_for_room_leave_no_time_for_those_for_age() {
         let written_in_ten_seconds = |rounds_of_a_second: u64| {
             let mut cleaner =
-                Cleaner::new(Innodb { first_age_bytes: 40e6, first_hot_pages: 4_000, ..facts() });
+                Cleaner::new(Innodb { first_age_bytes: 40e6, first_hot_pages: 4_000, ..facts() }, 0);
             cleaner.cold.push(0.0, 100_000);
             for tick in 0..10 * TICKS_PER_SECOND {
                 cleaner.tick();
@@ -529,7 +529,7 @@ mod tests {
 
     #[test]
     fn dirty_pages_of_the_begin_are_spread_over_the_age() {
-        let cleaner = Cleaner::new(Innodb { first_hot_pages: 1_000, first_age_bytes: 1e6, ..facts() });
+        let cleaner = Cleaner::new(Innodb { first_hot_pages: 1_000, first_age_bytes: 1e6, ..facts() }, 0);
         assert_eq!(cleaner.oldest(), Some(-1e6));
         assert_eq!(cleaner.hot.before(-0.5e6), 500);
     }

@@ -52,10 +52,11 @@ pub(crate) enum Flusher {
 }
 
 impl Flusher {
-    pub(crate) fn new(flushing: &Flushing) -> Flusher {
+    /// `first_write` is the number of the first page write in a recording.
+    pub(crate) fn new(flushing: &Flushing, first_write: u64) -> Flusher {
         match flushing {
-            Flushing::Innodb(innodb) => Flusher::Innodb(Cleaner::new(innodb.clone())),
-            Flushing::Writeback(writeback) => Flusher::Writeback(Writer::new(*writeback)),
+            Flushing::Innodb(innodb) => Flusher::Innodb(Cleaner::new(innodb.clone(), first_write)),
+            Flushing::Writeback(writeback) => Flusher::Writeback(Writer::new(*writeback, first_write)),
         }
     }
 

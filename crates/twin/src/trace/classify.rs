@@ -17,8 +17,8 @@ use crate::facts::{Access, Region};
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Classified {
     pub reads: Vec<Access>,
-    /// Those of the reads that nobody waits for.
-    pub reads_ahead: u64,
+    /// For each of the reads, whether nobody waits for it.
+    pub are_ahead: Vec<bool>,
     pub page_writes: Vec<Access>,
     /// The log with the most writes.
     pub log: Option<Region>,
@@ -50,7 +50,7 @@ pub fn classify(requests: &[Traced]) -> Classified {
     let mut found = Classified::default();
     let of = |operation| requests.iter().filter(move |request| request.operation == operation);
     found.reads = of(Operation::Read).map(access).collect();
-    found.reads_ahead = reads_ahead(&of(Operation::Read).collect::<Vec<_>>());
+    found.are_ahead = are_ahead(&of(Operation::Read).collect::<Vec<_>>());
     found.flushes = of(Operation::Flush).count() as u64;
     let logs = logs(requests);
     let mut purposes: Vec<Purpose> = vec![Purpose::Page; requests.len()];
@@ -59,38 +59,50 @@ pub fn classify(requests: &[Traced]) -> Classified {
         log.writes.iter().for_each(|index| purposes[*index] = purpose);
     }
     mark_doublewrites(requests, &mut purposes);
-    for (request, purpose) in requests.iter().zip(&purposes) {
-        if request.operation != Operation::Write {
-            continue;
-        }
-        match purpose {
-            Purpose::Page => found.page_writes.push(access(request)),
-            // Of other logs: a file system's journal, a binary log.
-            Purpose::Journal => {}
-            Purpose::Log => {
-                found.log_writes += 1;
-                found.log = Some(spanned(found.log, access(request)));
-            }
-            Purpose::Doublewrite => {
-                found.doublewrites += 1;
-                found.doublewrite = Some(spanned(found.doublewrite, access(request)));
-            }
-        }
-    }
+    let writes_of = |wanted: Purpose| -> Vec<Access> {
+        let all = requests.iter().zip(&purposes);
+        all.filter(|(request, purpose)| request.operation == Operation::Write && **purpose == wanted)
+            .map(|(request, _)| access(request))
+            .collect()
+    };
+    // What is left out is another log: a file system's journal, a binary log.
+    found.page_writes = writes_of(Purpose::Page);
+    let log = writes_of(Purpose::Log);
+    (found.log_writes, found.log) = (log.len() as u64, Region::around(&log));
+    let doublewrites = writes_of(Purpose::Doublewrite);
+    (found.doublewrites, found.doublewrite) = (doublewrites.len() as u64, Region::around(&doublewrites));
     found
 }
 
-fn reads_ahead(reads: &[&Traced]) -> u64 {
+fn are_ahead(reads: &[&Traced]) -> Vec<bool> {
     /// Longer than the kernel takes from one request of a read-ahead to the next, shorter than a drive for a page.
     const AT_ONCE_NS: u64 = 50_000;
     /// `read_ahead_kb` of a block device (Documentation/ABI/stable/sysfs-block).
     const WINDOW_BYTES: u64 = 128 << 10;
-    let follows = |pair: &&[&Traced]| {
-        let [before, read] = pair else { return false };
+    let follows = |(before, read): (&&Traced, &&Traced)| {
         let behind = read.offset_bytes.checked_sub(before.offset_bytes + before.size_bytes);
         read.at.0 - before.at.0 < AT_ONCE_NS && behind.is_some_and(|behind| behind < WINDOW_BYTES)
     };
-    reads.windows(2).filter(follows).count() as u64
+    let first = reads.first().map(|_| false);
+    first.into_iter().chain(reads.iter().zip(reads.iter().skip(1)).map(follows)).collect()
+}
+
+impl Classified {
+    /// The reads that somebody waits for, and behind each of them those of the kernel's read-ahead.
+    pub fn waited_reads(&self) -> (Vec<Access>, Vec<Vec<Access>>) {
+        let mut waited = Vec::new();
+        let mut ahead: Vec<Vec<Access>> = Vec::new();
+        for (read, is_ahead) in self.reads.iter().zip(&self.are_ahead) {
+            match ahead.last_mut() {
+                Some(behind) if *is_ahead => behind.push(*read),
+                _ => {
+                    waited.push(*read);
+                    ahead.push(Vec::new());
+                }
+            }
+        }
+        (waited, ahead)
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,14 +115,6 @@ enum Purpose {
 
 fn access(request: &Traced) -> Access {
     Access { offset_bytes: request.offset_bytes, size_bytes: request.size_bytes }
-}
-
-fn spanned(region: Option<Region>, access: Access) -> Region {
-    let Access { offset_bytes, size_bytes } = access;
-    let Some(region) = region else { return Region { offset_bytes, size_bytes } };
-    let begin = region.offset_bytes.min(offset_bytes);
-    let end = (region.offset_bytes + region.size_bytes).max(offset_bytes + size_bytes);
-    Region { offset_bytes: begin, size_bytes: end - begin }
 }
 
 /// Chains that are long enough for a log, joined where one ends near the begin of another; that with the most
@@ -227,14 +231,19 @@ mod tests {
             at: Instant(at_us * 1_000),
             ..request(Operation::Read, offset_kib << 10, 8 << 10)
         };
-        let reads_ahead = |reads: &[Traced]| classify(reads).reads_ahead;
-        assert_eq!(reads_ahead(&[read(0, 512), read(5, 520), read(9, 560)]), 2);
+        // How many reads are behind each one that is waited for.
+        let behind = |reads: &[Traced]| -> Vec<usize> {
+            let (waited, ahead) = classify(reads).waited_reads();
+            assert_eq!(waited.len(), ahead.len());
+            ahead.iter().map(Vec::len).collect()
+        };
+        assert_eq!(behind(&[read(0, 512), read(5, 520), read(9, 560), read(900, 64)]), [2, 0]);
         assert_eq!(
-            reads_ahead(&[read(0, 512), read(500, 520)]),
-            0,
+            behind(&[read(0, 512), read(500, 520)]),
+            [0, 0],
             "a thread had its page and asked for the next"
         );
-        assert_eq!(reads_ahead(&[read(0, 512), read(5, 4_096), read(9, 256)]), 0, "two other threads");
+        assert_eq!(behind(&[read(0, 512), read(5, 4_096), read(9, 256)]), [0, 0, 0], "two other threads");
     }
 
     #[test]

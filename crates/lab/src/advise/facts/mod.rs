@@ -7,8 +7,10 @@ mod places;
 mod transactions;
 mod writing;
 
+use std::sync::Arc;
+
 use anyhow::Result;
-use spindle_twin::{Arrivals, Facts, Reading};
+use spindle_twin::{Access, Ahead, Arrivals, Facts, Reading};
 
 use super::source::Source;
 use crate::record::FileClass;
@@ -20,8 +22,8 @@ use crate::record::FileClass;
 /// The record lacks what the twin needs.
 pub fn facts(source: &Source<'_>) -> Result<Facts> {
     let places = places::places(source);
-    let requests = Requests::of(source, places.read_ahead_share);
-    let kinds = transactions::kinds(source, &requests);
+    let requests = Requests::of(source, places.ahead.clone());
+    let kinds = transactions::kinds(source, requests.foreground);
     let writers: f64 = kinds.iter().filter(|kind| kind.log_bytes > 0.0).map(|kind| kind.weight).sum();
     Ok(Facts {
         arrivals: arrivals(source),
@@ -30,9 +32,8 @@ pub fn facts(source: &Source<'_>) -> Result<Facts> {
         background_cores: source.measurement.cpu.sampling_s.unwrap_or(0.0) / source.measurement.duration_s,
         reading: Reading {
             mount: source.mount_of(FileClass::Data),
-            ahead_requests: requests.ahead,
-            ahead_pages: requests.ahead_pages,
             page_bytes: source.paging.page_bytes,
+            ahead: requests.ahead,
         },
         commit: writing::commit(source, &places),
         flushing: writing::flushing(source, &places, writers),
@@ -59,39 +60,38 @@ fn arrivals(source: &Source<'_>) -> Arrivals {
     }
 }
 
-/// Reads of the data's device for each transaction.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// Reads of the data's device.
+#[derive(Debug, Clone, PartialEq)]
 struct Requests {
-    /// On which a transaction waits.
+    /// For each transaction, on which it waits.
     foreground: f64,
-    ahead: f64,
-    /// Pages of a request of read-ahead.
-    ahead_pages: f64,
+    ahead: Ahead,
 }
 
 impl Requests {
-    /// `ahead_share` is that of a block trace, for a server that does not tell which reads were waited for.
-    fn of(source: &Source<'_>, ahead_share: Option<f64>) -> Requests {
+    /// `traced` is the read-ahead of a block trace, for a server that does not tell which reads were waited for.
+    fn of(source: &Source<'_>, traced: Option<Arc<[Vec<Access>]>>) -> Requests {
         let mount = &source.measurement.mounts[source.mount_of(FileClass::Data)];
         let (reads, bytes) = match (&mount.emulator, &mount.host) {
-            (Some(emulator), _) => (emulator.reads, emulator.read_bytes),
-            (None, Some(host)) => (host.reads, host.read_bytes),
-            (None, None) => (0, 0),
+            (Some(emulator), _) => (emulator.reads as f64, emulator.read_bytes as f64),
+            (None, Some(host)) => (host.reads as f64, host.read_bytes as f64),
+            (None, None) => (0.0, 0.0),
         };
-        let reads = reads as f64;
         let transactions = source.transactions();
-        let ahead_share = ahead_share.filter(|_| source.paging.foreground_reads.is_none());
-        let foreground =
-            source.paging.foreground_reads.unwrap_or(reads * (1.0 - ahead_share.unwrap_or(0.0))).min(reads);
+        if let Some(ahead) = traced {
+            let behind = ahead.iter().map(Vec::len).sum::<usize>() as f64;
+            let waited = ahead.len() as f64;
+            let foreground = reads / transactions * waited / (waited + behind);
+            return Requests { foreground, ahead: Ahead::Traced(ahead) };
+        }
+        let foreground = source.paging.foreground_reads.unwrap_or(reads).min(reads);
         let ahead = reads - foreground;
         let page_bytes = source.paging.page_bytes as f64;
-        // Of a trace, both kinds are drawn from the same reads, so that their sizes are alike.
-        let waited_bytes = ahead_share.map_or(page_bytes, |_| bytes as f64 / reads.max(1.0)) * foreground;
-        let ahead_bytes = (bytes as f64 - waited_bytes).max(0.0);
+        let ahead_bytes = (bytes - page_bytes * foreground).max(0.0);
+        let pages = if ahead > 0.0 { (ahead_bytes / ahead / page_bytes).max(1.0) } else { 1.0 };
         Requests {
             foreground: foreground / transactions,
-            ahead: ahead / transactions,
-            ahead_pages: if ahead > 0.0 { (ahead_bytes / ahead / page_bytes).max(1.0) } else { 1.0 },
+            ahead: Ahead::Counted { requests: ahead / transactions, pages },
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Where the database reads and writes: as traced, or spread over the data's part of the disk.
 
+use std::sync::Arc;
+
 use spindle_twin::trace::{Classified, classify};
 use spindle_twin::{Access, Places, Region, Stream};
 
@@ -10,8 +12,9 @@ use crate::record::FileClass;
 #[derive(Debug)]
 pub(super) struct MountPlaces {
     pub(super) data: Places,
-    /// Of the reads of the data's mount; `None` without a trace.
-    pub(super) read_ahead_share: Option<f64>,
+    /// The kernel's behind each read of the data, as traced; `None` without a trace, and for a server that counts the
+    /// reads that it waits for.
+    pub(super) ahead: Option<Arc<[Vec<Access>]>>,
     /// Of each mount.
     logs: Vec<Region>,
     doublewrites: Vec<Region>,
@@ -39,10 +42,19 @@ pub(super) fn places(source: &Source<'_>) -> MountPlaces {
         source.traces.iter().map(|trace| trace.as_ref().map(|trace| classify(&trace.requests))).collect();
     let data_mount = source.mount_of(FileClass::Data);
     let of_data = found.get(data_mount).and_then(Option::as_ref);
-    let of_trace = |choose: fn(&Classified) -> &Vec<Access>| {
-        let accesses = of_data.map(choose)?;
-        (!accesses.is_empty()).then(|| Stream::Recorded(accesses.as_slice().into()))
+    let region = of_data.and_then(|found| Region::around(found.reads.iter().chain(&found.page_writes)));
+    let recorded = |accesses: Vec<Access>| {
+        let accesses: Arc<[Access]> = Some(accesses).filter(|all| !all.is_empty())?.into();
+        Some(Stream::Recorded { accesses, region: region? })
     };
+    let (reads, ahead) = match of_data {
+        Some(found) if source.paging.foreground_reads.is_none() => {
+            let (waited, ahead) = found.waited_reads();
+            (recorded(waited), (!ahead.is_empty()).then(|| ahead.into()))
+        }
+        found => (found.and_then(|found| recorded(found.reads.clone())), None),
+    };
+    let writes = of_data.and_then(|found| recorded(found.page_writes.clone()));
     let size = |mount: usize| source.cell.mounts[mount].stack.size_bytes;
     let page_bytes = source.paging.page_bytes;
     let spread = Stream::Uniform { region: data_region(source, size(data_mount)), size_bytes: page_bytes };
@@ -55,11 +67,8 @@ pub(super) fn places(source: &Source<'_>) -> MountPlaces {
     let log_bytes = |mount: usize| LOG_BYTES.min(size(mount) / 8);
     let mounts = 0..source.cell.mounts.len();
     MountPlaces {
-        read_ahead_share: of_data.map(|found| found.reads_ahead as f64 / found.reads.len().max(1) as f64),
-        data: Places {
-            reads: of_trace(|found| &found.reads).unwrap_or_else(|| spread.clone()),
-            writes: of_trace(|found| &found.page_writes).unwrap_or(spread),
-        },
+        ahead,
+        data: Places { reads: reads.unwrap_or_else(|| spread.clone()), writes: writes.unwrap_or(spread) },
         logs: mounts
             .clone()
             .map(|mount| {

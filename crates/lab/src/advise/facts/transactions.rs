@@ -2,11 +2,11 @@
 
 use spindle_twin::Kind;
 
-use super::Requests;
 use crate::advise::source::Source;
 use crate::record::TransactionSummary;
 
-pub(super) fn kinds(source: &Source<'_>, requests: &Requests) -> Vec<Kind> {
+/// `reads` are those of a transaction on which it waits.
+pub(super) fn kinds(source: &Source<'_>, reads: f64) -> Vec<Kind> {
     let measurement = source.measurement;
     let ended: Vec<&TransactionSummary> =
         measurement.transactions.iter().filter(|kind| kind.latency.count > 0).collect();
@@ -29,7 +29,7 @@ pub(super) fn kinds(source: &Source<'_>, requests: &Requests) -> Vec<Kind> {
             Kind {
                 name: part.name,
                 weight: part.weight,
-                reads: requests.foreground * share,
+                reads: reads * share,
                 cpu_ns: cpu_ns * share,
                 log_bytes: if part.writes { log_bytes * share } else { 0.0 },
                 dirtied_pages: if part.writes { dirtied * share } else { 0.0 },
@@ -103,7 +103,7 @@ mod tests {
         let scenario = scenario_of(&records).unwrap();
         let cell = &records.header.cells[0];
         let source = Source::of_cell(&records, Some(&scenario), cell, &directory).unwrap();
-        let kinds = kinds(&source, &Requests::of(&source, None));
+        let kinds = kinds(&source, 1.0);
         let weights: f64 = kinds.iter().map(|kind| kind.weight).sum();
         let mean = |figure: fn(&Kind) -> f64| {
             kinds.iter().map(|kind| kind.weight * figure(kind)).sum::<f64>() / weights

@@ -146,7 +146,8 @@ impl Sampler<'_> {
             }
             false => (CpuTimes::default(), MachineSample::default()),
         };
-        let processes = Processes { server_s: server_cpu_s, emulator_s: 0.0 };
+        let file_lock_waiters = process_id.map_or(0, machine::file_lock_waiters);
+        let processes = Processes { server_s: server_cpu_s, emulator_s: 0.0, file_lock_waiters };
         let mut readings = machine::readings(processes, machine.memory, Drives::default(), Dilation::NONE);
         // Nothing is emulated.
         readings.remove("emulator_s");

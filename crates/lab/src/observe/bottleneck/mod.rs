@@ -19,6 +19,8 @@
 //!   sessions once a second. A database with one writer at a time (SQLite) differs: all of its writers wait
 //!   for the time that one of them works, so shares are of the time without those waits, and `locks` is the
 //!   time in which none of them worked.
+//! * `file-locks`: time that threads of the server waited for the lock of a file, from their number once a second
+//!   (`/proc/PID/task/TID/wchan`). On XFS a buffered write waits for all buffered reads of its file.
 //! * `work`: CPU time of the load generator and of the server's busiest threads, one for each terminal.
 //! * `queue`: waits for a core, estimated from `work` and the trial's use of the cores (`shares.rs`).
 //! * `storage`: the rest of the terminals' time, as far as a device was busy in it. It counts as reads or as
@@ -35,10 +37,10 @@
 //!    most of their time.
 //! 3. `bandwidth`, `request-rate`: [`BANDWIDTH_BUSY`] of a stated rate was used.
 //! 4. `one-core`: a thread of the server kept a core busy for [`CORE_BUSY`].
-//! 5. `locks`, if they are at least [`WAIT_SHARE`] and exceed reads, commits and writes together: a lock is
-//!    held as long as its owner waits for the disk.
+//! 5. `locks`, if they are at least [`WAIT_SHARE`] and exceed reads, commits, writes and locks of files together: a
+//!    lock is held as long as its owner waits for the disk.
 //! 6. The largest of four groups, if it is at least [`WAIT_SHARE`]: reads; commits and other writes; cores
-//!    (`work` and `queue`); locks again. Commits and writes are one group because one device slows both. The
+//!    (`work` and `queue`); locks of files. Commits and writes are one group because one device slows both. The
 //!    larger part of a group names the bottleneck: `commit-latency`, `write-latency` or, where most of the
 //!    commits' time is a replica's, `replica`; `one-core`, `cpu` or, where most of the work is the load
 //!    generator's, `client`.
@@ -97,13 +99,14 @@ fn kind(evidence: &Evidence, shares: &Shares) -> BottleneckKind {
         return BottleneckKind::OneCore;
     }
     let (reads, writes, cores) = (shares.reads(), shares.writes(), shares.cores());
-    if shares.locks >= WAIT_SHARE && shares.locks > reads + writes {
+    if shares.locks >= WAIT_SHARE && shares.locks > reads + writes + shares.file_locks {
         return BottleneckKind::Locks;
     }
     let groups = [
         (reads, BottleneckKind::ReadLatency),
         (writes, kind_of_writes(evidence, shares)),
         (cores, kind_of_cores(evidence, shares)),
+        (shares.file_locks, BottleneckKind::FileLocks),
     ];
     // Among equals the first wins.
     let largest = groups.into_iter().reduce(|best, group| if group.0 > best.0 { group } else { best });

@@ -87,6 +87,12 @@ pub(super) fn step(kind: BottleneckKind, evidence: &Evidence, shares: &Shares) -
             bounded("One connection that does all writes", without(shares.locks))
         }
         BottleneckKind::Locks => removed("Transactions that share no rows", shares.locks, evidence),
+        // The one file system of which the kernel tells these waits is XFS.
+        BottleneckKind::FileLocks => removed(
+            "A file system whose reads take no lock of the file, as ext4's,",
+            shares.file_locks,
+            evidence,
+        ),
         BottleneckKind::ReadLatency => {
             removed("Memory for all data, or storage that reads at once,", shares.reads(), evidence)
         }
@@ -141,6 +147,7 @@ fn unknown(evidence: &Evidence, shares: &Shares) -> NextStep {
         ("reads", shares.reads()),
         ("commits and writes", shares.writes()),
         ("row locks", shares.locks),
+        ("locks of files", shares.file_locks),
         ("work on a core", shares.cores()),
     ];
     let largest = causes.into_iter().reduce(|best, cause| if cause.1 > best.1 { cause } else { best });

@@ -9,6 +9,7 @@ pub(super) struct Shares {
     pub(super) read: f64,
     pub(super) commit: f64,
     pub(super) locks: f64,
+    pub(super) file_locks: f64,
     pub(super) work: f64,
     /// Part of `work` that is the load generator's.
     pub(super) client_work: f64,
@@ -34,18 +35,19 @@ impl Shares {
             // be longer than the time without work.
             commit: if evidence.commit_wait_s.is_some() { commit } else { commit.min(1.0 - work) },
             locks,
+            file_locks: share(evidence.file_lock_wait_s.unwrap_or(0.0)),
             work,
             client_work,
             ..Shares::default()
         };
-        let explained = shares.read + shares.commit + shares.locks + shares.work;
+        let explained = shares.read + shares.commit + shares.locks + shares.file_locks + shares.work;
         let rest = (1.0 - explained).max(0.0);
         let waits = waits_per_service(evidence.cpu_own, evidence.cpu_count);
         shares.queue = if evidence.terminals > 1 { (shares.work * waits).min(rest) } else { 0.0 };
         let rest = rest - shares.queue;
         if let Some(storage) = &evidence.storage {
             // A terminal waits for a device at most while the device is busy.
-            let behind = (storage.busy - shares.read - shares.commit).clamp(0.0, rest);
+            let behind = (storage.busy - shares.read - shares.commit - shares.file_locks).clamp(0.0, rest);
             let all_s = storage.read_s + storage.write_s + storage.flush_s;
             let is_reading = storage.read_s > all_s / 2.0;
             (shares.storage_reads, shares.storage_writes) =
@@ -72,6 +74,7 @@ impl Shares {
         let always =
             [("read", self.read), ("locks", self.locks), ("other", self.other), ("cpu", evidence.cpu_busy)];
         let commit = evidence.commit_s().map(|_| ("commit", self.commit));
+        let file_locks = (self.file_locks > 0.0).then_some(("file-locks", self.file_locks));
         let work = evidence.threads.as_ref().map(|_| [("work", self.work), ("queue", self.queue)]);
         let storage = self.storage_reads + self.storage_writes;
         let storage = evidence.storage.as_ref().map(|_| ("storage", storage));
@@ -79,7 +82,8 @@ impl Shares {
             RateOf::Bytes => ("bandwidth", rate.share),
             RateOf::Requests => ("requests", rate.share),
         });
-        let sometimes = commit.into_iter().chain(work.into_iter().flatten()).chain(storage).chain(rate);
+        let sometimes = commit.into_iter().chain(file_locks).chain(work.into_iter().flatten());
+        let sometimes = sometimes.chain(storage).chain(rate);
         always.into_iter().chain(sometimes).map(|(name, share)| (name.to_owned(), share)).collect()
     }
 }

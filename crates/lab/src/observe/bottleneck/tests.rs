@@ -393,6 +393,23 @@ fn without_a_large_share_the_bottleneck_is_unknown() {
 }
 
 #[test]
+fn waits_for_the_lock_of_a_file_are_no_storage() {
+    let storage = StorageEvidence { busy: 0.9, write_s: 60.0, ..StorageEvidence::default() };
+    let behind = Evidence { storage: Some(storage), ..idle() };
+    assert_eq!(verdict(&behind).kind, BottleneckKind::WriteLatency);
+    let locked = Evidence { file_lock_wait_s: Some(66.0), ..behind };
+    let reason = "66 % of the terminals' time passed in waits for the lock of a file, which on XFS a buffered write has to itself; \
+                  the 2 cores were 30 % busy.";
+    check(&locked, BottleneckKind::FileLocks, reason);
+    insta::assert_snapshot!(next(&locked), @"A file system whose reads take no lock of the file, as ext4's, can give at most 2.9 times.");
+    let shares = verdict(&locked).shares;
+    assert_eq!(shares["file-locks"], 0.66);
+    assert!((shares["storage"] - 0.24).abs() < 1e-9, "{shares:?}");
+    let reading = Evidence { foreground_reads: 7_000.0, read_latency_mean_ms: 10.0, ..locked };
+    assert_eq!(verdict(&reading).kind, BottleneckKind::ReadLatency);
+}
+
+#[test]
 fn shares_stay_between_zero_and_one() {
     // Background threads read too, so the estimate can exceed the terminals' time.
     let bottleneck = verdict(&Evidence { foreground_reads: 1e6, read_latency_mean_ms: 10.0, ..idle() });

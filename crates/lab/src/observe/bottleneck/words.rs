@@ -28,6 +28,10 @@ pub(super) fn reason(kind: BottleneckKind, evidence: &Evidence, shares: &Shares)
             format!("In {} of the time each writer waited for another one; {cores}", percent(shares.locks))
         }
         BottleneckKind::Locks => format!("{} went into row locks; {cores}", of_time(shares.locks)),
+        BottleneckKind::FileLocks => format!(
+            "{} passed in waits for the lock of a file, which on XFS a buffered write has to itself; {cores}",
+            of_time(shares.file_locks)
+        ),
         BottleneckKind::ReadLatency => format!("{}; {cores}", evidence.read_words(shares)),
         BottleneckKind::CommitLatency | BottleneckKind::Replica => {
             format!("{}; {cores}", evidence.commit_words(shares.commit))

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{Window, commits, devices, ratio, replicas, storage};
 use crate::observe::bottleneck::Symptoms;
+use crate::observe::machine::FILE_LOCK_WAITERS;
 use crate::record::{
     BusyThread, CpuSummary, EmulatorSummary, Evidence, FileClass, HostView, MountView, NeverSettled,
     RedoEvidence, Series, ThreadEvidence,
@@ -53,10 +54,19 @@ pub(super) fn evidence(
         read_place: reads.place,
         redo: redo_evidence(&window.layout, mounts),
         lock_wait_s: counters.lock_wait_s.unwrap_or(0.0),
+        file_lock_wait_s: file_lock_wait_s(window),
         writer_wait_s: summary.lock_wait_s,
         storage: devices::storage(window, mounts),
         rate: devices::rate(window, mounts),
     }
+}
+
+/// The mean number of waiting threads times the duration.
+fn file_lock_wait_s(window: &Window) -> Option<f64> {
+    let waiters =
+        window.seconds.iter().filter_map(|(_, sample)| sample.readings.get(FILE_LOCK_WAITERS).copied());
+    let mean = spindle_stats::mean(&waiters.collect::<Vec<f64>>())?;
+    Some(mean * window.summary.duration_s).filter(|wait_s| *wait_s > 0.0)
 }
 
 /// CPU time of the server's busiest threads over the window. A thread that has ended is not counted.

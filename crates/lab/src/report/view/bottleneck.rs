@@ -34,6 +34,7 @@ fn cause(kind: BottleneckKind) -> Option<&'static str> {
         BottleneckKind::OneCore => Some("work"),
         BottleneckKind::RequestRate => Some("requests"),
         BottleneckKind::Locks => Some("locks"),
+        BottleneckKind::FileLocks => Some("file-locks"),
         BottleneckKind::Cpu => Some("cpu"),
         BottleneckKind::Bandwidth => Some("bandwidth"),
         BottleneckKind::Client | BottleneckKind::Unknown => None,

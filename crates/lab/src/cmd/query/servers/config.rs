@@ -108,7 +108,7 @@ fn directory(config: &Config) -> Result<Directory, Mistake> {
         for value in &entry.values {
             let value = match value {
                 Value::Integer(number) => KeyValue::Integer((*number).into()),
-                Value::Text(text) => KeyValue::Text(text.trim_end_matches(' ').to_owned()),
+                Value::Text(text) => KeyValue::Text(text.trim_end_matches(' ').to_owned().into()),
             };
             let shown = format!("{value:?}");
             if found.values.insert(value, shard).is_some_and(|other| other != shard) {
