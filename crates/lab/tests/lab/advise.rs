@@ -63,8 +63,15 @@ fn the_page_of_the_twin_has_what_mariadbs_record_gives() {
 #[test]
 fn the_page_of_the_twin_has_what_postgresqls_record_gives() {
     let words = "the median error is then MEDIAN, and WITHIN are within 20 %";
-    let Some(errors) = check_page_of_twin("postgresql.jsonl", (0, words), 2) else { return };
+    let Some(errors) = check_page_of_twin("postgresql.jsonl", (1, words), 2) else { return };
     assert!(errors["in_order"].as_f64().unwrap() >= 0.97);
+}
+
+#[test]
+fn the_page_of_the_twin_has_what_the_records_of_small_batches_give() {
+    let words = "without them the median error is MEDIAN, and WITHIN are within 20 %";
+    check_page_of_twin("mariadb-insert.jsonl", (1, words), 0);
+    check_page_of_twin("postgresql-insert.jsonl", (1, "it is MEDIAN, and WITHIN are within 20 %"), 0);
 }
 
 #[test]
