@@ -127,22 +127,25 @@ pub struct ThreadCpu {
 
 /// The threads of a process and of its living children.
 pub fn family_threads(process: u32) -> Vec<ThreadCpu> {
-    let family = std::iter::once(process).chain(children(process));
-    let ids = family.flat_map(|process| threads(process).map(move |id| (process, id)));
-    ids.filter_map(|(process, id)| {
-        let stat = read(&format!("{process}/task/{id}/stat"));
-        let name = stat.split_once('(')?.1.rsplit_once(')')?.0.to_owned();
-        Some(ThreadCpu { id, name, cpu_s: seconds(Status::parse(&stat)?.own_ticks) })
-    })
-    .collect()
+    family(process)
+        .filter_map(|(process, id)| {
+            let stat = read(&format!("{process}/task/{id}/stat"));
+            let name = stat.split_once('(')?.1.rsplit_once(')')?.0.to_owned();
+            Some(ThreadCpu { id, name, cpu_s: seconds(Status::parse(&stat)?.own_ticks) })
+        })
+        .collect()
 }
 
 /// How many threads of a process and of its living children wait in this function of the kernel
 /// (`/proc/PID/task/TID/wchan`, proc(5)). None where the kernel does not tell it.
 pub fn family_waiting_in(process: u32, function: &str) -> usize {
-    let family = std::iter::once(process).chain(children(process));
-    let ids = family.flat_map(|process| threads(process).map(move |id| (process, id)));
-    ids.filter(|(process, id)| read(&format!("{process}/task/{id}/wchan")) == function).count()
+    family(process).filter(|(process, id)| read(&format!("{process}/task/{id}/wchan")) == function).count()
+}
+
+/// The threads of a process and of its living children, each after its process.
+fn family(process: u32) -> impl Iterator<Item = (u32, u32)> {
+    let processes = std::iter::once(process).chain(children(process));
+    processes.flat_map(|process| threads(process).map(move |id| (process, id)))
 }
 
 fn seconds(ticks: u64) -> f64 {
