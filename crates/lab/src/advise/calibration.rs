@@ -62,18 +62,11 @@ fn file_share(source: &Source<'_>, ahead: &Ahead) -> f64 {
     {
         return (wait_s / evidence.terminal_time_s).min(1.0);
     }
-    let waited = match ahead {
-        Ahead::Traced(ahead) => {
-            let behind: usize = ahead.iter().map(Vec::len).sum();
-            ahead.len() as f64 / (ahead.len() + behind) as f64
-        }
-        Ahead::Counted { .. } => 1.0,
-    };
     let share = |name: &str| bottleneck.shares.get(name).copied().unwrap_or(0.0);
     let all_reads = evidence.map(|evidence| {
         evidence.foreground_reads * evidence.read_latency_mean_ms / 1e3 / evidence.terminal_time_s
     });
-    let read = all_reads.unwrap_or(share("read")) * waited;
+    let read = all_reads.unwrap_or(share("read")) * ahead.waited_share();
     let others: f64 = ["commit", "locks", "work", "queue", "other"].into_iter().map(share).sum();
     (1.0 - others - read).clamp(0.0, 1.0)
 }

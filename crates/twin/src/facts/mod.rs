@@ -75,6 +75,15 @@ pub enum Ahead {
     Traced(Arc<[Vec<Access>]>),
 }
 
+impl Ahead {
+    /// The part of a recording's reads on which somebody waited.
+    pub fn waited_share(&self) -> f64 {
+        let Ahead::Traced(ahead) = self else { return 1.0 };
+        let behind: usize = ahead.iter().map(Vec::len).sum();
+        ahead.len() as f64 / (ahead.len() + behind) as f64
+    }
+}
+
 /// How a commit becomes durable.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Commit {

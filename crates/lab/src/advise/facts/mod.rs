@@ -79,10 +79,8 @@ impl Requests {
         };
         let transactions = source.transactions();
         if let Some(ahead) = traced {
-            let behind = ahead.iter().map(Vec::len).sum::<usize>() as f64;
-            let waited = ahead.len() as f64;
-            let foreground = reads / transactions * waited / (waited + behind);
-            return Requests { foreground, ahead: Ahead::Traced(ahead) };
+            let ahead = Ahead::Traced(ahead);
+            return Requests { foreground: reads / transactions * ahead.waited_share(), ahead };
         }
         let foreground = source.paging.foreground_reads.unwrap_or(reads).min(reads);
         let ahead = reads - foreground;
