@@ -66,7 +66,7 @@ fn file_lock_wait_s(window: &Window) -> Option<f64> {
     let waiters =
         window.seconds.iter().filter_map(|(_, sample)| sample.readings.get(FILE_LOCK_WAITERS).copied());
     let mean = spindle_stats::mean(&waiters.collect::<Vec<f64>>())?;
-    Some(mean * window.summary.duration_s).filter(|wait_s| *wait_s > 0.0)
+    Some(mean * window.summary.duration_s)
 }
 
 /// CPU time of the server's busiest threads over the window. A thread that has ended is not counted.

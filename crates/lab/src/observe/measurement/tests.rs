@@ -7,6 +7,7 @@ use spindle_mount::{Floor, FloorCost, LayerStatistics, OperationStatistics, Stat
 
 use super::*;
 use crate::observe::MachineSample;
+use crate::observe::machine::FILE_LOCK_WAITERS;
 use crate::record::{BottleneckKind, FileClass, HostSeries, LayerView, OperationSeries};
 use crate::server::endpoint;
 use crate::server::telemetry_of;
@@ -367,6 +368,19 @@ fn without_a_sum_of_lock_waits_the_waiting_sessions_count() {
     assert_eq!(measurement.series.server["checkpoint_age_bytes"], vec![7.0; 10]);
     let counters: Vec<&str> = measurement.server_counters.keys().map(String::as_str).collect();
     assert_eq!(counters, ["pg_stat_database.blks_read"], "levels are left out");
+}
+
+#[test]
+fn threads_that_wait_for_a_file_are_counted_each_second() {
+    let mut window = window(10);
+    let (earlier, _) = measurement(&window, Vec::new()).unwrap();
+    assert_eq!(earlier.bottleneck.evidence.unwrap().file_lock_wait_s, None, "nobody looked");
+    for (number, (_, sample)) in window.seconds.iter_mut().enumerate() {
+        sample.readings.insert(FILE_LOCK_WAITERS.to_owned(), if number < 5 { 2.0 } else { 0.0 });
+    }
+    let (counted, _) = measurement(&window, Vec::new()).unwrap();
+    let wait_s = counted.bottleneck.evidence.unwrap().file_lock_wait_s.unwrap();
+    assert!((wait_s - window.summary.duration_s).abs() < 1e-9, "{wait_s}");
 }
 
 #[test]

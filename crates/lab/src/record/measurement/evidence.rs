@@ -50,8 +50,8 @@ pub struct Evidence {
     pub redo: Option<RedoEvidence>,
     /// Waits for row locks.
     pub lock_wait_s: f64,
-    /// Waits of the server's threads for the lock of a file, from their number once a second. `None` in earlier
-    /// records, and where the kernel told of none.
+    /// Waits of the server's threads for the lock of a file, from their number once a second; zero
+    /// where the kernel tells of none. `None` in earlier records.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file_lock_wait_s: Option<f64>,
     /// Waits of writers for each other, in a database with one writer at a time.
