@@ -45,6 +45,24 @@ fn the_records_of_the_repository_say_what_their_reports_say() {
 }
 
 #[test]
+fn the_page_of_file_locks_has_what_its_records_say() {
+    let results = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/results");
+    let page = std::fs::read_to_string(results.join("file-locks.md")).unwrap();
+    let report =
+        report::render(&report::read(&results.join("file-locks.jsonl")).unwrap(), Format::Md, false).unwrap();
+    for (cell, name) in [("| xfs |", "XFS"), ("| ext4 |", "ext4")] {
+        let row = report.lines().find(|line| line.starts_with(cell)).unwrap();
+        let [rate, interval, _, _, p99] = row.split(" | ").skip(1).take(5).collect::<Vec<_>>()[..] else {
+            panic!("{row}")
+        };
+        let row = format!("| {name} | {rate} ({interval}) | {p99} ms |");
+        assert!(page.contains(&row), "{row}");
+    }
+    assert!(report.contains("on average for 66 % of the terminals' time"), "{report}");
+    assert!(report.contains("ratio at least 1.33 (1.31 to 1.35)"), "{report}");
+}
+
+#[test]
 fn a_limit_of_the_servers_memory_is_told_with_its_cells() {
     let limited = file(&[DISK, FLASH], 3, |trial, shape| {
         trial.provenance.memory_bytes = (shape.name == DISK.name).then_some(256_000_000);
