@@ -136,10 +136,38 @@ pub fn family_threads(process: u32) -> Vec<ThreadCpu> {
         .collect()
 }
 
-/// How many threads of a process and of its living children wait in this function of the kernel
-/// (`/proc/PID/task/TID/wchan`, proc(5)). None where the kernel does not tell it.
-pub fn family_waiting_in(process: u32, function: &str) -> usize {
-    family(process).filter(|(process, id)| read(&format!("{process}/task/{id}/wchan")) == function).count()
+/// A thread that waits in a call to the kernel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wait {
+    /// The kernel's function, as `/proc/PID/task/TID/wchan` names it.
+    pub function: String,
+    /// Whether the call reads a file at a place, or waits for such reads.
+    pub is_read: bool,
+}
+
+/// The waiting threads of a process and of its living children (`/proc/PID/task/TID/syscall`, proc(5)), as far as
+/// they are wanted. `None` where the kernel does not tell: it does to root and to those who may trace the process.
+pub fn family_waits(process: u32, is_wanted: &mut dyn FnMut(u32) -> bool) -> Option<Vec<Wait>> {
+    const READS: [i64; 4] =
+        [libc::SYS_pread64, libc::SYS_preadv, libc::SYS_preadv2, libc::SYS_io_uring_enter];
+    if read(&format!("{process}/syscall")).is_empty() {
+        return None;
+    }
+    let wanted = family(process).filter(|(process, _)| is_wanted(*process));
+    let waits = wanted.filter_map(|(process, id)| {
+        let call = read(&format!("{process}/task/{id}/syscall"));
+        // A thread at work has no number there.
+        let number: i64 = call.split_whitespace().next()?.parse().ok()?;
+        let function = read(&format!("{process}/task/{id}/wchan"));
+        Some(Wait { function, is_read: READS.contains(&number) })
+    });
+    Some(waits.collect())
+}
+
+/// The arguments of a process, separated by spaces; many servers write what it does in their place. See
+/// [`started_at_ticks`] for what a reader may wait for.
+pub fn command_line(process: u32) -> String {
+    read(&format!("{process}/cmdline")).replace('\0', " ").trim_end().to_owned()
 }
 
 /// The threads of a process and of its living children, each after its process.
@@ -436,10 +464,12 @@ mod tests {
             std::thread::sleep(std::time::Duration::from_millis(1));
             function.contains("sleep")
         });
-        let waiting = function.map(|function| family_waiting_in(child.id(), &function));
-        let elsewhere = family_waiting_in(child.id(), "xfs_ilock");
+        let waits_of = |is_wanted: bool| family_waits(child.id(), &mut |_| is_wanted);
+        let (waiting, unwanted) = (waits_of(true), waits_of(false));
         child.kill().unwrap();
         child.wait().unwrap();
-        assert_eq!((waiting, elsewhere), (Some(1), 0));
+        let expect = function.map(|function| vec![Wait { function, is_read: false }]);
+        assert!(expect.is_some() && waiting == expect, "{waiting:?}");
+        assert_eq!((unwanted, family_waits(0, &mut |_| true)), (Some(vec![]), None));
     }
 }

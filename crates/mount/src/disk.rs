@@ -382,6 +382,12 @@ fn death(emulator: &mut Child, log: &Path) -> Option<anyhow::Error> {
     emulator.try_wait().ok().flatten().map(|status| system::death("the emulator", status, log))
 }
 
+/// What the kernel reads ahead of a drive that asks for no other size (`VM_READAHEAD_PAGES` in include/linux/mm.h). Linux 6.17 and
+/// later read ahead twice the largest request, 2.5 MiB, of a rotating drive (`blk_apply_bdi_limits` in block/blk-settings.c), and
+/// a loop device keeps that for its next user. Here it is the same on all kernels, and for all drives.
+const READ_AHEAD_KB: &str = "128";
+const READ_AHEAD: &str = "read_ahead_kb";
+
 /// Tells the kernel the attributes that a real drive of this kind would report. Also directs each completion
 /// to the core that issued the request (queue-sysfs.rst), where the interrupt handles it. On our thread's
 /// core it would wait for ksoftirqd to be scheduled.
@@ -389,6 +395,7 @@ fn tell_kernel(device: &Path, options: &DiskOptions) -> Result<()> {
     tell_queue(device, "rq_affinity", "2")?;
     tell_queue(device, "rotational", if options.rotational { "1" } else { "0" })?;
     tell_queue(device, "write_cache", if options.volatile_cache { "write back" } else { "write through" })?;
+    tell_queue(device, READ_AHEAD, READ_AHEAD_KB)?;
     set_throttle(device, options.serve.dilation)
 }
 
@@ -551,6 +558,7 @@ fn detach(name: &str, device: &Path) -> Result<()> {
 fn tell_default(device: &Path) {
     let _ = tell_queue(device, "write_cache", "write back");
     let _ = tell_queue(device, "rotational", "0");
+    let _ = tell_queue(device, READ_AHEAD, READ_AHEAD_KB);
     let _ = set_throttle(device, Dilation::NONE);
 }
 

@@ -106,6 +106,27 @@ impl<'a> Source<'a> {
         self.measurement.ended() as f64
     }
 
+    /// Reads of the window for which a transaction waited: as the server counts them, or as many as the counted waits of
+    /// its sessions can be. `None` where nobody counted either.
+    pub fn waited_reads(&self) -> Option<f64> {
+        let from_waits = || {
+            let evidence = self.measurement.bottleneck.evidence.as_ref()?;
+            let latency_s = evidence.read_latency_mean_ms / 1e3;
+            Some(evidence.read_wait_s? / latency_s).filter(|reads| reads.is_finite())
+        };
+        self.paging.foreground_reads.or_else(from_waits)
+    }
+
+    /// All reads of the data's device, and their bytes.
+    pub fn device_reads(&self) -> (f64, f64) {
+        let mount = &self.measurement.mounts[self.mount_of(FileClass::Data)];
+        match (&mount.emulator, &mount.host) {
+            (Some(emulator), _) => (emulator.reads as f64, emulator.read_bytes as f64),
+            (None, Some(host)) => (host.reads as f64, host.read_bytes as f64),
+            (None, None) => (0.0, 0.0),
+        }
+    }
+
     /// Index of a class's mount.
     pub fn mount_of(&self, class: FileClass) -> usize {
         self.cell.mounts.iter().position(|mount| mount.classes.contains(&class)).unwrap_or(0)

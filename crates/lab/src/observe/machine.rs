@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use rustix::time::{ClockId, clock_gettime};
 use spindle_base::dilation::Dilation;
-use spindle_base::proc::{Memory, family_waiting_in};
+use spindle_base::proc::Memory;
 
 use crate::server::telemetry::{Chart, Line};
 use crate::volume::sample::MountSample;
@@ -15,9 +15,6 @@ use crate::volume::sample::MountSample;
 pub const SAMPLING: &str = "sampling_s";
 /// Reading of the load process.
 pub const CLIENT: &str = "client_s";
-
-/// Reading of the server's threads that wait for the lock of a file.
-pub const FILE_LOCK_WAITERS: &str = "file_lock_waiters";
 
 /// The charts of the machine, whatever runs on it. Some of their lines come from
 /// [`crate::record::MachineActivity`], which is also told for the whole window.
@@ -72,8 +69,6 @@ pub const CHARTS: [Chart; 8] = [
 pub struct Processes {
     pub server_s: f64,
     pub emulator_s: f64,
-    /// Threads of the server that wait for the lock of a file.
-    pub file_lock_waiters: usize,
 }
 
 /// What the emulated drives did inside, all mounts together.
@@ -109,12 +104,11 @@ pub fn readings(
     drives: Drives,
     dilation: Dilation,
 ) -> BTreeMap<String, f64> {
-    let Processes { server_s, emulator_s, file_lock_waiters } = processes;
+    let Processes { server_s, emulator_s } = processes;
     let inside = |amount: u64, unit: f64| (amount > 0).then(|| amount as f64 / unit);
     let readings = [
         ("server_s", Some(server_s)),
         ("emulator_s", Some(emulator_s)),
-        (FILE_LOCK_WAITERS, Some(file_lock_waiters as f64)),
         (SAMPLING, Some(dilation.dilated_s(own_cpu_s()))),
         ("dirty_bytes", Some(memory.dirty_bytes as f64)),
         ("writeback_bytes", Some(memory.writeback_bytes as f64)),
@@ -124,12 +118,6 @@ pub fn readings(
         ("erases", inside(drives.erases, 1.0)),
     ];
     readings.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
-}
-
-/// Threads of a server that wait for the lock of a file, where the kernel's name of the wait tells it: on XFS
-/// (fs/xfs/xfs_inode.c).
-pub fn file_lock_waiters(server_id: u32) -> usize {
-    if server_id == 0 { 0 } else { family_waiting_in(server_id, "xfs_ilock") }
 }
 
 /// Processor time of this process, which is finer than the clock ticks of `/proc`.

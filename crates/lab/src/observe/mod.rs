@@ -7,6 +7,7 @@ pub mod bottleneck;
 pub mod machine;
 pub mod measurement;
 pub mod settling;
+pub mod waits;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -18,6 +19,7 @@ use spindle_base::histogram::decode;
 use spindle_base::proc::{CpuTimes, Memory, Pressure, ThreadCpu, family_cpu_s, family_threads};
 
 use self::machine::{Drives, Processes};
+use self::waits::Waits;
 use crate::server::Running;
 use crate::server::replication::Position;
 use crate::volume::mounts::Mounts;
@@ -41,7 +43,7 @@ pub struct Sample {
     /// In the order of the layout, with the data's first.
     pub mounts: Vec<MountSample>,
     pub counters: BTreeMap<String, f64>,
-    /// Of [`machine::readings`].
+    /// Of [`machine::readings`] and [`waits`].
     pub readings: BTreeMap<String, f64>,
     /// Bytes of binary log written by the server; `None` for a server without replicas.
     pub binlog_bytes: Option<u64>,
@@ -102,11 +104,7 @@ impl Sample {
         let server_cpu_s = dilation.dilated_s(family_cpu_s(server.process_id()));
         let emulator_cpu_s = dilation.dilated_s(mounts.emulator_cpu_s());
         let mounts = samples(mounts, dilation)?;
-        let processes = Processes {
-            server_s: server_cpu_s,
-            emulator_s: emulator_cpu_s,
-            file_lock_waiters: machine::file_lock_waiters(server.process_id()),
-        };
+        let processes = Processes { server_s: server_cpu_s, emulator_s: emulator_cpu_s };
         let machine = MachineSample::take(dilation);
         Ok(Sample {
             cpu,
@@ -127,6 +125,12 @@ impl Sample {
     pub fn with_client(mut self, client_id: u32, dilation: Dilation) -> Sample {
         let client_s = dilation.dilated_s(family_cpu_s(client_id));
         self.readings.insert(machine::CLIENT.to_owned(), client_s);
+        self
+    }
+
+    /// Adds what the server's threads waited for, as far as somebody looked.
+    pub fn with_waits(mut self, waits: Option<Waits>) -> Sample {
+        self.readings.extend(waits.into_iter().flat_map(Waits::readings));
         self
     }
 }

@@ -154,6 +154,22 @@ fn loop_devices_are_given_back_as_they_were() {
     assert!(taken_again || after == "write back\n", "{after}");
 }
 
+/// Linux 6.17 and later read 2.5 MiB ahead of a rotating drive, and so of the next user of its loop device.
+#[test]
+fn the_page_cache_reads_as_far_ahead_of_all_drives() {
+    let Some(bench) = in_check_all(Bench::new) else { return };
+    let bench = &bench;
+    for profile in ["hdd-7200", "870evo"] {
+        let text = format!("[stacks.disk]\nprofile = \"{profile}\"\nsize = \"1 GiB\"\n");
+        let file = StackFile::parse("stack", &text).unwrap();
+        let mut disk = bring_up(bench, &file.resolve("stack", "disk").unwrap(), None);
+        disk.set_dilation(Dilation::new(2.0).unwrap()).unwrap();
+        let read_ahead = fs::read_to_string(queue_attribute(&disk.device, "read_ahead_kb")).unwrap();
+        assert_eq!(read_ahead, "128\n", "{profile}");
+        disk.down().unwrap();
+    }
+}
+
 #[test]
 fn btrfs_starts_from_one_snapshot_again_and_again() {
     let Some(bench) = in_check_all(Bench::new) else { return };

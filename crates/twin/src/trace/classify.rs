@@ -88,13 +88,20 @@ fn are_ahead(reads: &[&Traced]) -> Vec<bool> {
 }
 
 impl Classified {
-    /// The reads that somebody waits for, and behind each of them those of the kernel's read-ahead.
-    pub fn waited_reads(&self) -> (Vec<Access>, Vec<Vec<Access>>) {
+    /// The reads that somebody waits for, and behind each of them those of the kernel's read-ahead. `share` is the part
+    /// of the reads that is waited for, where it is known: fewer or more than those that look so, evenly.
+    pub fn waited_reads(&self, share: Option<f64>) -> (Vec<Access>, Vec<Vec<Access>>) {
+        let all = self.reads.len();
+        let likely = self.are_ahead.iter().filter(|is_ahead| !**is_ahead).count();
+        let wanted = share.map_or(likely, |share| (share * all as f64).round() as usize);
+        let mut taken = EvenPart::new(wanted, likely);
+        let mut added = EvenPart::new(wanted.saturating_sub(likely), all - likely);
         let mut waited = Vec::new();
         let mut ahead: Vec<Vec<Access>> = Vec::new();
         for (read, is_ahead) in self.reads.iter().zip(&self.are_ahead) {
+            let is_waited = if *is_ahead { added.has_next() } else { taken.has_next() };
             match ahead.last_mut() {
-                Some(behind) if *is_ahead => behind.push(*read),
+                Some(behind) if !is_waited => behind.push(*read),
                 _ => {
                     waited.push(*read);
                     ahead.push(Vec::new());
@@ -102,6 +109,29 @@ impl Classified {
             }
         }
         (waited, ahead)
+    }
+}
+
+/// So many of so many, at even distances.
+#[derive(Debug)]
+struct EvenPart {
+    wanted: usize,
+    of: usize,
+    sum: usize,
+}
+
+impl EvenPart {
+    fn new(wanted: usize, of: usize) -> EvenPart {
+        let wanted = wanted.min(of);
+        // The first is taken, if any is.
+        EvenPart { wanted, of, sum: of - wanted }
+    }
+
+    fn has_next(&mut self) -> bool {
+        self.sum += self.wanted;
+        let is_due = self.wanted > 0 && self.sum >= self.of;
+        self.sum -= if is_due { self.of } else { 0 };
+        is_due
     }
 }
 
@@ -232,18 +262,36 @@ mod tests {
             ..request(Operation::Read, offset_kib << 10, 8 << 10)
         };
         // How many reads are behind each one that is waited for.
-        let behind = |reads: &[Traced]| -> Vec<usize> {
-            let (waited, ahead) = classify(reads).waited_reads();
+        let behind = |reads: &[Traced], share: Option<f64>| -> Vec<usize> {
+            let (waited, ahead) = classify(reads).waited_reads(share);
             assert_eq!(waited.len(), ahead.len());
             ahead.iter().map(Vec::len).collect()
         };
-        assert_eq!(behind(&[read(0, 512), read(5, 520), read(9, 560), read(900, 64)]), [2, 0]);
+        assert_eq!(behind(&[read(0, 512), read(5, 520), read(9, 560), read(900, 64)], None), [2, 0]);
+        let one_after_the_other = [read(0, 512), read(500, 520)];
         assert_eq!(
-            behind(&[read(0, 512), read(500, 520)]),
+            behind(&one_after_the_other, None),
             [0, 0],
             "a thread had its page and asked for the next"
         );
-        assert_eq!(behind(&[read(0, 512), read(5, 4_096), read(9, 256)]), [0, 0, 0], "two other threads");
+        assert_eq!(
+            behind(&[read(0, 512), read(5, 4_096), read(9, 256)], None),
+            [0, 0, 0],
+            "two other threads"
+        );
+        // Four reads of threads, each with one of read-ahead behind it.
+        let pairs: Vec<Traced> = (0..4)
+            .flat_map(|pair| [read(pair * 900, pair << 10), read(pair * 900 + 5, (pair << 10) + 8)])
+            .collect();
+        for (share, expect) in [
+            (0.5, vec![1, 1, 1, 1]),
+            (0.25, vec![3, 3]),
+            (0.75, vec![0, 0, 1, 0, 0, 1]),
+            (1.0, vec![0; 8]),
+            (0.0, vec![7]),
+        ] {
+            assert_eq!(behind(&pairs, Some(share)), expect, "{share}");
+        }
     }
 
     #[test]

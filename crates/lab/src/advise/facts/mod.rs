@@ -71,18 +71,13 @@ struct Requests {
 impl Requests {
     /// `traced` is the read-ahead of a block trace, for a server that does not tell which reads were waited for.
     fn of(source: &Source<'_>, traced: Option<Arc<[Vec<Access>]>>) -> Requests {
-        let mount = &source.measurement.mounts[source.mount_of(FileClass::Data)];
-        let (reads, bytes) = match (&mount.emulator, &mount.host) {
-            (Some(emulator), _) => (emulator.reads as f64, emulator.read_bytes as f64),
-            (None, Some(host)) => (host.reads as f64, host.read_bytes as f64),
-            (None, None) => (0.0, 0.0),
-        };
+        let (reads, bytes) = source.device_reads();
         let transactions = source.transactions();
         if let Some(ahead) = traced {
             let ahead = Ahead::Traced(ahead);
             return Requests { foreground: reads / transactions * ahead.waited_share(), ahead };
         }
-        let foreground = source.paging.foreground_reads.unwrap_or(reads).min(reads);
+        let foreground = source.waited_reads().unwrap_or(reads).min(reads);
         let ahead = reads - foreground;
         let page_bytes = source.paging.page_bytes as f64;
         let ahead_bytes = (bytes - page_bytes * foreground).max(0.0);

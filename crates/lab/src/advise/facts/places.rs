@@ -49,7 +49,8 @@ pub(super) fn places(source: &Source<'_>) -> MountPlaces {
     };
     let (reads, ahead) = match of_data {
         Some(found) if source.paging.foreground_reads.is_none() => {
-            let (waited, ahead) = found.waited_reads();
+            let share = source.waited_reads().map(|waited| waited / source.device_reads().0);
+            let (waited, ahead) = found.waited_reads(share);
             (recorded(waited), (!ahead.is_empty()).then(|| ahead.into()))
         }
         found => (found.and_then(|found| recorded(found.reads.clone())), None),

@@ -14,6 +14,7 @@ use spindle_base::text;
 use super::place::{Device, Host};
 use crate::host::interrupt::Interrupt;
 use crate::observe::machine::{self, Drives, Processes};
+use crate::observe::waits::{Waits, Watched};
 use crate::observe::{MachineSample, Sample, server_threads};
 use crate::server::Observed;
 use crate::server::telemetry::production::{Checkpoint, Production};
@@ -146,15 +147,16 @@ impl Sampler<'_> {
             }
             false => (CpuTimes::default(), MachineSample::default()),
         };
-        let file_lock_waiters = process_id.map_or(0, machine::file_lock_waiters);
-        let processes = Processes { server_s: server_cpu_s, emulator_s: 0.0, file_lock_waiters };
+        let processes = Processes { server_s: server_cpu_s, emulator_s: 0.0 };
         let mut readings = machine::readings(processes, machine.memory, Drives::default(), Dilation::NONE);
         // Nothing is emulated.
         readings.remove("emulator_s");
         if process_id.is_none() {
             readings.remove("server_s");
         }
-        Ok(Sample {
+        let watched =
+            Watched { server_id: process_id.unwrap_or(0), is_session: self.server.telemetry().is_session() };
+        let sample = Sample {
             at,
             cpu,
             machine,
@@ -166,7 +168,8 @@ impl Sampler<'_> {
             readings,
             binlog_bytes: None,
             replicas: Vec::new(),
-        })
+        };
+        Ok(sample.with_waits(Waits::now(watched)))
     }
 }
 

@@ -4,7 +4,9 @@
 //! The shares are estimates from independent counters and need not add up to one:
 //! * `read`: foreground reads times the mean latency of reads as the kernel saw it, over the terminals' time.
 //!   Foreground reads are the reads that a transaction waited for, as the server counts them, without
-//!   read-ahead; at most as many as reached the device below the page cache. Where the clients' own threads
+//!   read-ahead; at most as many as reached the device below the page cache. Where each session is a process (PostgreSQL),
+//!   the sessions that wait for a page are counted instead, five times a second: the page cache reads more than it was
+//!   asked for, and most of its reads keep nobody waiting. Where the clients' own threads
 //!   read (SQLite, files), all reads of the device count. The kernel's latency includes time behind a FLUSH.
 //!   In a ZFS pool, reads of the data disk and of the cache device count together; hits in its memory (ARC) do
 //!   not count.
@@ -19,7 +21,7 @@
 //!   sessions once a second. A database with one writer at a time (SQLite) differs: all of its writers wait
 //!   for the time that one of them works, so shares are of the time without those waits, and `locks` is the
 //!   time in which none of them worked.
-//! * `file-locks`: time that threads of the server waited for the lock of a file, from their number once a second
+//! * `file-locks`: time that threads of the server waited for the lock of a file, from their number five times a second
 //!   (`/proc/PID/task/TID/wchan`). On XFS a buffered write waits for all buffered reads of its file.
 //! * `work`: CPU time of the load generator and of the server's busiest threads, one for each terminal.
 //! * `queue`: waits for a core, estimated from `work` and the trial's use of the cores (`shares.rs`).

@@ -30,7 +30,7 @@ impl Shares {
         let work = threads_s.map_or(0.0, |server_s| share(server_s + evidence.client_s()));
         let commit = share(evidence.commit_s().unwrap_or(0.0));
         let mut shares = Shares {
-            read: share(evidence.foreground_reads * evidence.read_latency_mean_ms / 1e3),
+            read: share(evidence.read_s()),
             // A stopwatch counts the work of a commit as well. An estimate is of waits alone, and they cannot
             // be longer than the time without work.
             commit: if evidence.commit_wait_s.is_some() { commit } else { commit.min(1.0 - work) },

@@ -410,6 +410,24 @@ fn waits_for_the_lock_of_a_file_are_no_storage() {
 }
 
 #[test]
+fn counted_waits_replace_the_reads_of_the_device() {
+    let ahead = Evidence {
+        foreground_reads: 7_000.0,
+        read_latency_mean_ms: 10.0,
+        commit_wait_s: Some(45.0),
+        read_wait_s: Some(8.0),
+        ..idle()
+    };
+    assert_eq!(verdict(&ahead).kind, BottleneckKind::CommitLatency);
+    assert_eq!(verdict(&ahead).shares["read"], 0.08);
+    let waited = Evidence { read_wait_s: Some(50.0), ..ahead.clone() };
+    let reason = "50 % of the terminals' time passed in waits for reads, which took 10.00 ms each; the 2 cores were 30 % busy.";
+    check(&waited, BottleneckKind::ReadLatency, reason);
+    let not_counted = Evidence { read_wait_s: None, ..ahead };
+    assert_eq!(verdict(&not_counted).kind, BottleneckKind::ReadLatency);
+}
+
+#[test]
 fn shares_stay_between_zero_and_one() {
     // Background threads read too, so the estimate can exceed the terminals' time.
     let bottleneck = verdict(&Evidence { foreground_reads: 1e6, read_latency_mean_ms: 10.0, ..idle() });

@@ -72,6 +72,11 @@ impl Evidence {
         self.client_cpu * f64::from(self.cpu_count) * self.duration_s
     }
 
+    /// As counted, or else all foreground reads.
+    pub(super) fn read_s(&self) -> f64 {
+        self.read_wait_s.unwrap_or(self.foreground_reads * self.read_latency_mean_ms / 1e3)
+    }
+
     /// From the stopwatch, or else from the estimate.
     pub(super) fn commit_s(&self) -> Option<f64> {
         let estimate =
@@ -147,14 +152,17 @@ impl Evidence {
                 self.whose_time()
             );
         }
-        let from = self.read_place.as_ref().map(|place| format!(" from {place}"));
+        let from = self.read_place.as_ref().map(|place| format!(" from {place}")).unwrap_or_default();
+        let (share, whose) = (percent(shares.read), self.whose_time());
+        let latency_ms = self.read_latency_mean_ms;
+        if self.read_wait_s.is_some() {
+            return format!(
+                "{share} of {whose} passed in waits for reads{from}, which took {latency_ms:.2} ms each"
+            );
+        }
         format!(
-            "{} of {} went into {:.0} reads of {:.2} ms each{}",
-            percent(shares.read),
-            self.whose_time(),
-            self.foreground_reads,
-            self.read_latency_mean_ms,
-            from.unwrap_or_default()
+            "{share} of {whose} went into {:.0} reads of {latency_ms:.2} ms each{from}",
+            self.foreground_reads
         )
     }
 

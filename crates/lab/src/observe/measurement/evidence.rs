@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{Window, commits, devices, ratio, replicas, storage};
 use crate::observe::bottleneck::Symptoms;
-use crate::observe::machine::FILE_LOCK_WAITERS;
+use crate::observe::waits::{FILE_LOCK_WAITERS, READ_WAITERS};
 use crate::record::{
     BusyThread, CpuSummary, EmulatorSummary, Evidence, FileClass, HostView, MountView, NeverSettled,
     RedoEvidence, Series, ThreadEvidence,
@@ -52,9 +52,10 @@ pub(super) fn evidence(
         },
         read_latency_mean_ms: reads.latency_mean_ms,
         read_place: reads.place,
+        read_wait_s: wait_s(window, READ_WAITERS),
         redo: redo_evidence(&window.layout, mounts),
         lock_wait_s: counters.lock_wait_s.unwrap_or(0.0),
-        file_lock_wait_s: file_lock_wait_s(window),
+        file_lock_wait_s: wait_s(window, FILE_LOCK_WAITERS),
         writer_wait_s: summary.lock_wait_s,
         storage: devices::storage(window, mounts),
         rate: devices::rate(window, mounts),
@@ -62,9 +63,8 @@ pub(super) fn evidence(
 }
 
 /// The mean number of waiting threads times the duration.
-fn file_lock_wait_s(window: &Window) -> Option<f64> {
-    let waiters =
-        window.seconds.iter().filter_map(|(_, sample)| sample.readings.get(FILE_LOCK_WAITERS).copied());
+fn wait_s(window: &Window, waiters: &str) -> Option<f64> {
+    let waiters = window.seconds.iter().filter_map(|(_, sample)| sample.readings.get(waiters).copied());
     let mean = spindle_stats::mean(&waiters.collect::<Vec<f64>>())?;
     Some(mean * window.summary.duration_s)
 }

@@ -7,7 +7,7 @@ use spindle_mount::{Floor, FloorCost, LayerStatistics, OperationStatistics, Stat
 
 use super::*;
 use crate::observe::MachineSample;
-use crate::observe::machine::FILE_LOCK_WAITERS;
+use crate::observe::waits::{FILE_LOCK_WAITERS, READ_WAITERS};
 use crate::record::{BottleneckKind, FileClass, HostSeries, LayerView, OperationSeries};
 use crate::server::endpoint;
 use crate::server::telemetry_of;
@@ -371,16 +371,23 @@ fn without_a_sum_of_lock_waits_the_waiting_sessions_count() {
 }
 
 #[test]
-fn threads_that_wait_for_a_file_are_counted_each_second() {
+fn threads_that_wait_in_the_kernel_are_counted() {
+    let evidence = |window: &Window| *measurement(window, Vec::new()).unwrap().0.bottleneck.evidence.unwrap();
     let mut window = window(10);
-    let (earlier, _) = measurement(&window, Vec::new()).unwrap();
-    assert_eq!(earlier.bottleneck.evidence.unwrap().file_lock_wait_s, None, "nobody looked");
+    let earlier = evidence(&window);
+    assert_eq!((earlier.file_lock_wait_s, earlier.read_wait_s), (None, None), "nobody looked");
     for (number, (_, sample)) in window.seconds.iter_mut().enumerate() {
-        sample.readings.insert(FILE_LOCK_WAITERS.to_owned(), if number < 5 { 2.0 } else { 0.0 });
+        for (waiters, count) in [(FILE_LOCK_WAITERS, 2.0), (READ_WAITERS, 3.0)] {
+            sample.readings.insert(waiters.to_owned(), if number < 5 { count } else { 0.0 });
+        }
     }
-    let (counted, _) = measurement(&window, Vec::new()).unwrap();
-    let wait_s = counted.bottleneck.evidence.unwrap().file_lock_wait_s.unwrap();
-    assert!((wait_s - window.summary.duration_s).abs() < 1e-9, "{wait_s}");
+    let counted = evidence(&window);
+    let check = |wait_s: Option<f64>, waiters: f64| {
+        let error = wait_s.unwrap() - waiters * window.summary.duration_s;
+        assert!(error.abs() < 1e-9, "{wait_s:?}");
+    };
+    check(counted.file_lock_wait_s, 1.0);
+    check(counted.read_wait_s, 1.5);
 }
 
 #[test]

@@ -45,13 +45,17 @@ pub struct Evidence {
     /// Name of those devices, when there are others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read_place: Option<String>,
+    /// Waits of sessions for pages that they read, from their number five times a second. `None` where nobody looked, or
+    /// sessions are no processes of their own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub read_wait_s: Option<f64>,
     /// Present when the redo log has its own device.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub redo: Option<RedoEvidence>,
     /// Waits for row locks.
     pub lock_wait_s: f64,
-    /// Waits of the server's threads for the lock of a file, from their number once a second; zero
-    /// where the kernel tells of none. `None` in earlier records.
+    /// Waits of the server's threads for the lock of a file, from their number five times a second; zero
+    /// where the kernel tells of none. `None` where nobody looked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file_lock_wait_s: Option<f64>,
     /// Waits of writers for each other, in a database with one writer at a time.

@@ -7,6 +7,7 @@ use spindle_base::proc::ThreadCpu;
 use spindle_load::{Command, Second};
 
 use super::{Phases, WindowEvents, sample};
+use crate::observe::waits::{Lookout, Watched};
 use crate::observe::{Sample, server_threads};
 use crate::run::client::Observer;
 use crate::run::further::Further;
@@ -26,6 +27,7 @@ pub(in crate::run) struct Observed<'a, 'r> {
 pub(super) struct WindowObserver<'a, 'o, 'r, 'p> {
     phases: &'a Phases<'p>,
     observed: Observed<'o, 'r>,
+    lookout: Lookout,
     feed: WindowFeed<'a>,
     events: WindowEvents,
     first: Sample,
@@ -55,7 +57,21 @@ impl<'a, 'o, 'r, 'p> WindowObserver<'a, 'o, 'r, 'p> {
         }
         let mut first = look(phases, &mut observed, feed.client_id)?;
         first.server_threads = threads(phases, &observed);
-        Ok(WindowObserver { phases, observed, feed, events, first, seconds: Vec::new(), failure: None })
+        let watched = Watched {
+            server_id: observed.running.process_id(),
+            is_session: observed.running.telemetry().is_session(),
+        };
+        let lookout = Lookout::begin(watched);
+        Ok(WindowObserver {
+            phases,
+            observed,
+            lookout,
+            feed,
+            events,
+            first,
+            seconds: Vec::new(),
+            failure: None,
+        })
     }
 
     pub(super) fn end(mut self) -> Result<Looks> {
@@ -88,7 +104,7 @@ impl Observer for WindowObserver<'_, '_, '_, '_> {
         self.phases.look_for_other_runs();
         match look(self.phases, &mut self.observed, self.feed.client_id) {
             Ok(sample) => {
-                self.seconds.push((second.clone(), sample));
+                self.seconds.push((second.clone(), sample.with_waits(self.lookout.take())));
                 self.feed.second(&self.first, &self.seconds);
             }
             Err(error) => self.failure = self.failure.take().or(Some(error)),

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use super::paging;
 use crate::record::FileClass;
 use crate::server::settings::Settings;
-use crate::server::telemetry::{Chart, Counters, Durability, Line, Paging, Readings, Telemetry};
+use crate::server::telemetry::{Chart, Counters, Durability, IsSession, Line, Paging, Readings, Telemetry};
 
 /// Number of sessions that wait for a lock. The server does not sum their waiting time.
 pub(super) const LOCK_WAITERS: &str = "lock_waiters";
@@ -104,6 +104,10 @@ impl Telemetry for PostgresTelemetry {
         &["fsync", "synchronous_commit"]
     }
 
+    fn is_session(&self) -> Option<IsSession> {
+        Some(is_session)
+    }
+
     fn paging(&self, moved: &BTreeMap<String, f64>, settings: &Settings, _version: &str) -> Option<Paging> {
         paging::paging(moved, settings)
     }
@@ -116,6 +120,42 @@ impl Telemetry for PostgresTelemetry {
             flushed_logs: settings.map(|(fsync, commit)| logs(fsync || commit)),
             wait_point: None,
             uses_page_cache: true,
+        }
+    }
+}
+
+/// A title as of `init_ps_display` in src/backend/utils/misc/ps_status.c: "postgres: USER DATABASE HOST(PORT) activity" or
+/// "[local]" in place of the host, behind the name of the cluster if it has one. Others, as a parallel worker's, have
+/// no host; that of a server of a replica has one.
+fn is_session(title: &str) -> bool {
+    let Some(title) = title.strip_prefix("postgres: ") else { return false };
+    let mut words = title.split_whitespace().skip_while(|word| word.ends_with(':'));
+    let (user, host) = (words.next(), words.nth(1));
+    user != Some("walsender") && host.is_some_and(|host| host == "[local]" || host.ends_with(')'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sessions_are_told_by_their_titles() {
+        for title in [
+            "postgres: app shop [local] INSERT",
+            "postgres: 15/main: app shop 10.0.0.7(51234) idle in transaction",
+            "postgres: app shop ::1(51234)",
+        ] {
+            assert!(is_session(title), "{title}");
+        }
+        for title in [
+            "postgres: background writer",
+            "postgres: 15/main: autovacuum worker shop",
+            "postgres: parallel worker for PID 17",
+            "postgres: walsender copy 10.0.0.8(50000) streaming 0/1A2B3C",
+            "postgres: io worker 0",
+            "/usr/lib/postgresql/15/bin/postgres -D data",
+        ] {
+            assert!(!is_session(title), "{title}");
         }
     }
 }

@@ -11,6 +11,9 @@ use crate::record::{FileClass, WaitPoint};
 use crate::server::settings::Settings;
 pub use paging::{Midpoint, Paging, Rules};
 
+/// Whether the process of this title (its `/proc/PID/cmdline`) serves a client.
+pub type IsSession = fn(&str) -> bool;
+
 /// The meaning of the counters and settings of a family of servers. The defaults are those of a server
 /// without meaningful counters.
 pub trait Telemetry: Debug + Sync {
@@ -35,6 +38,11 @@ pub trait Telemetry: Debug + Sync {
 
     fn engine(&self) -> Engine {
         Engine::Process
+    }
+
+    /// Tells the processes that serve a client, of a server that has one for each.
+    fn is_session(&self) -> Option<IsSession> {
+        None
     }
 
     /// What the server did with pages and its log over a window, and its rules for writing them. `moved` are
