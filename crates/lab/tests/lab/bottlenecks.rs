@@ -158,12 +158,16 @@ fn check(stack: &str, server_name: &str, cases: &[(&str, BottleneckKind)]) {
     let talk = bench.run_scenario(&[], &[], 0);
     let trials = bench.trials();
     assert_eq!(trials.len(), cases.len(), "{talk}");
+    // Its sessions are processes.
+    let is_counted_server = server(server_name).contains("postgresql");
     for (name, kind) in cases {
         let of_case = |cell: &str| cases.len() == 1 || cell.ends_with(name);
         let trial =
             trials.iter().find(|trial| of_case(&trial.cell)).unwrap_or_else(|| panic!("{name}: {talk}"));
         let Bottleneck { kind: found, next, .. } = &measured(trial).bottleneck;
         assert_eq!(found, kind, "{stack}, {server_name}, {name}: {:#?}", measured(trial).bottleneck);
+        let counted = measured(trial).bottleneck.evidence.as_ref().and_then(|evidence| evidence.read_wait_s);
+        assert_eq!(counted.is_some(), is_counted_server, "{server_name}: waits for reads");
         let next = next.as_ref().unwrap();
         assert!(next.sentence.ends_with('.') && next.at_most.is_none_or(|bound| bound >= 1.0), "{next:?}");
         assert!(talk.contains(next.sentence.trim_end_matches('.')), "{talk}");

@@ -6,7 +6,7 @@
 //!   Foreground reads are the reads that a transaction waited for, as the server counts them, without
 //!   read-ahead; at most as many as reached the device below the page cache. Where each session is a process (PostgreSQL),
 //!   the sessions that wait for a page are counted instead, five times a second: the page cache reads more than it was
-//!   asked for, and most of its reads keep nobody waiting. Where the clients' own threads
+//!   asked for, and many of its reads keep nobody waiting. Where the clients' own threads
 //!   read (SQLite, files), all reads of the device count. The kernel's latency includes time behind a FLUSH.
 //!   In a ZFS pool, reads of the data disk and of the cache device count together; hits in its memory (ARC) do
 //!   not count.

@@ -45,7 +45,7 @@ pub struct Evidence {
     /// Name of those devices, when there are others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read_place: Option<String>,
-    /// Waits of sessions for pages that they read, from their number five times a second. `None` where nobody looked, or
+    /// Waits of sessions for pages that they read, from their number five times a second, or once a sample in production. `None` where nobody looked, or
     /// sessions are no processes of their own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read_wait_s: Option<f64>,
@@ -54,7 +54,7 @@ pub struct Evidence {
     pub redo: Option<RedoEvidence>,
     /// Waits for row locks.
     pub lock_wait_s: f64,
-    /// Waits of the server's threads for the lock of a file, from their number five times a second; zero
+    /// Waits of the server's threads for the lock of a file, from their number five times a second, or once a sample in production; zero
     /// where the kernel tells of none. `None` where nobody looked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file_lock_wait_s: Option<f64>,
