@@ -38,8 +38,8 @@ pub struct Waits {
 }
 
 impl Waits {
-    /// One look. `sessions` keeps what is known of the server's processes. `None` where the kernel lets nobody look.
-    fn look(watched: Watched, sessions: &mut BTreeMap<u32, bool>) -> Option<Waits> {
+    /// One look. `sessions` keeps what is known of the server's processes from look to look. `None` where the kernel lets nobody look.
+    pub fn look(watched: Watched, sessions: &mut BTreeMap<u32, bool>) -> Option<Waits> {
         if watched.server_id == 0 {
             return None;
         }
@@ -58,11 +58,6 @@ impl Waits {
             file_locks: waits.iter().filter(is_lock).count() as f64,
             reads: watched.is_session.map(|_| reads as f64),
         })
-    }
-
-    /// One look at a server that is seldom looked at.
-    pub fn now(watched: Watched) -> Option<Waits> {
-        Waits::look(watched, &mut BTreeMap::new())
     }
 
     pub fn readings(self) -> impl Iterator<Item = (String, f64)> {

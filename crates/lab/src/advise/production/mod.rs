@@ -93,7 +93,7 @@ pub fn observe(
         options.trace.as_deref().map(|device| Tracing::begin(device, options.duration)).transpose()?;
     let started_at = provenance::now();
     let rhythm = Rhythm { duration: options.duration, every: options.every };
-    let mut sampler = Sampler { server: &mut server, host: &host, interrupt };
+    let mut sampler = Sampler { server: &mut server, host: &host, interrupt, sessions: Default::default() };
     let samples = sampler.run(rhythm, on_moment)?;
     let kept = tracing.map(Tracing::end).transpose()?;
     check_length(&samples)?;

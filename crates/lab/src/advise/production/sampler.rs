@@ -72,6 +72,8 @@ pub(super) struct Sampler<'a> {
     pub server: &'a mut Observed,
     pub host: &'a Host,
     pub interrupt: &'a Interrupt,
+    /// Of the server's processes, whether they serve a client ([`Waits::look`]).
+    pub sessions: BTreeMap<u32, bool>,
 }
 
 impl Sampler<'_> {
@@ -169,7 +171,7 @@ impl Sampler<'_> {
             binlog_bytes: None,
             replicas: Vec::new(),
         };
-        Ok(sample.with_waits(Waits::now(watched)))
+        Ok(sample.with_waits(Waits::look(watched, &mut self.sessions)))
     }
 }
 
