@@ -34,7 +34,7 @@ pub fn with_locks(facts: Facts, source: &Source<'_>, storage: &Storage) -> Facts
 
 /// A server that reads through the page cache waits on XFS for the lock of a file that others read.
 fn with_hot_file(facts: Facts, source: &Source<'_>, storage: &Storage) -> Facts {
-    let is_through_page_cache = matches!(source.paging.rules, Rules::PageCache);
+    let is_through_page_cache = matches!(source.paging.rules, Rules::PageCache(_));
     if !is_through_page_cache || !storage.locks_files(facts.reading.mount) {
         return facts;
     }

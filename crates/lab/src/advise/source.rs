@@ -127,6 +127,13 @@ impl<'a> Source<'a> {
         }
     }
 
+    /// Bytes that the data's device was sent to write; `None` where it was not watched.
+    pub fn device_writes(&self) -> Option<f64> {
+        let mount = &self.measurement.mounts[self.mount_of(FileClass::Data)];
+        let emulated = mount.emulator.as_ref().map(|emulator| emulator.write_bytes as f64);
+        emulated.or_else(|| mount.host.as_ref().map(|host| host.write_bytes as f64))
+    }
+
     /// Index of a class's mount.
     pub fn mount_of(&self, class: FileClass) -> usize {
         self.cell.mounts.iter().position(|mount| mount.classes.contains(&class)).unwrap_or(0)

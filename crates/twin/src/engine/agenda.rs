@@ -14,6 +14,8 @@ pub(super) enum Event {
     Tick,
     /// A log that nobody waits for is written once a second.
     LogTimer,
+    /// A round of the server's background writer.
+    Background,
 }
 
 /// Events by their time. Of those at one time the first scheduled comes first.

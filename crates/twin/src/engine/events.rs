@@ -3,6 +3,7 @@
 use spindle_model::{Counters, Instant, Operation, SECOND};
 
 use super::agenda::{Agenda, Event};
+use super::background::Background;
 use super::cores::Cores;
 use super::drive::{Drive, Owner};
 use super::file::{File, Use};
@@ -40,6 +41,7 @@ struct Engine<'a> {
     file: File,
     log: Log,
     flusher: Flusher,
+    background: Option<Background>,
     /// Requests of the cleaner that are under way.
     cleaner_outstanding: u64,
     terminals: Vec<Terminal>,
@@ -85,6 +87,7 @@ impl<'a> Engine<'a> {
             file: File::default(),
             log: Log::new(&facts.commit),
             flusher: Flusher::new(&facts.flushing, generator.first_write),
+            background: facts.flushing.background().map(|(rules, share)| Background::new(rules, share)),
             cleaner_outstanding: 0,
             terminals: (0..terminals).map(|_| Terminal::idle()).collect(),
             lines: Lines::default(),
@@ -98,6 +101,7 @@ impl<'a> Engine<'a> {
         if !self.facts.commit.is_waited_for {
             self.agenda.schedule(SECOND, Event::LogTimer);
         }
+        self.end_background_round();
         match self.facts.arrivals {
             Arrivals::Closed { .. } => {
                 for terminal in 0..self.terminals.len() {
@@ -166,6 +170,12 @@ impl<'a> Engine<'a> {
                 self.go_on_with_flushing();
                 self.agenda.schedule(SECOND / TICKS_PER_SECOND, Event::Tick);
             }
+            Event::Background => {
+                if let Some(background) = &mut self.background {
+                    background.begin_round();
+                }
+                self.go_on_with_background();
+            }
             Event::LogTimer => {
                 if self.log.is_idle() {
                     self.begin_log_round();
@@ -229,7 +239,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// After a burst: the row that many change, then the next read, then the commit.
+    /// After a burst: the row that many change, then the next read or write of the file, then the commit.
     fn go_on(&mut self, terminal: usize) {
         let work = &mut self.terminals[terminal].work;
         if let Row::Later { row, at_reads_left } = work.row
@@ -245,7 +255,10 @@ impl<'a> Engine<'a> {
     }
 
     fn read_or_commit(&mut self, terminal: usize) {
-        if self.terminals[terminal].work.reads_left == 0 {
+        let Work { reads_left, file_writes_left, .. } = self.terminals[terminal].work;
+        if self.generator.writes_file_next(reads_left, file_writes_left) {
+            self.write_file(terminal);
+        } else if reads_left == 0 {
             self.commit(terminal);
         } else if self.flusher.takes_page() {
             self.read(terminal);
@@ -256,28 +269,29 @@ impl<'a> Engine<'a> {
         self.go_on_with_flushing();
     }
 
-    fn read(&mut self, terminal: usize) {
-        let file = self.generator.file_use(self.facts);
-        let work = &mut self.terminals[terminal].work;
-        work.reads_left -= 1;
-        work.file = file;
-        self.use_file(terminal);
+    fn write_file(&mut self, terminal: usize) {
+        if self.file.write(terminal) {
+            self.end_file_write(terminal);
+        } else {
+            self.wait_for(terminal, Waiting::File);
+        }
     }
 
-    /// The page writes that make room, then the read.
-    fn use_file(&mut self, terminal: usize) {
-        while self.terminals[terminal].work.file.writes > 0 {
-            if !self.file.write(terminal) {
-                self.wait_for(terminal, Waiting::File);
-                return;
-            }
-            self.terminals[terminal].work.file.writes -= 1;
-        }
-        if self.terminals[terminal].work.file.reads && !self.file.read(terminal) {
+    fn end_file_write(&mut self, terminal: usize) {
+        self.terminals[terminal].work.file_writes_left -= 1;
+        self.burst(terminal);
+    }
+
+    fn read(&mut self, terminal: usize) {
+        let reads_file = self.generator.uses_file(self.facts);
+        let work = &mut self.terminals[terminal].work;
+        work.reads_left -= 1;
+        work.reads_file = reads_file;
+        if reads_file && !self.file.read(terminal) {
             self.wait_for(terminal, Waiting::File);
-            return;
+        } else {
+            self.send_read(terminal);
         }
-        self.send_read(terminal);
     }
 
     fn send_read(&mut self, terminal: usize) {
@@ -291,18 +305,48 @@ impl<'a> Engine<'a> {
     }
 
     fn end_read(&mut self, terminal: usize) {
-        if std::mem::take(&mut self.terminals[terminal].work.file.reads) {
+        if std::mem::take(&mut self.terminals[terminal].work.reads_file) {
             for (using, next) in self.file.end_read() {
                 match using {
                     Use::Read => self.send_read(next),
-                    Use::Write => {
-                        self.terminals[next].work.file.writes -= 1;
-                        self.use_file(next);
+                    Use::Write if next == self.terminals.len() => {
+                        self.end_background_write();
+                        self.go_on_with_background();
                     }
+                    Use::Write => self.end_file_write(next),
                 }
             }
         }
         self.burst(terminal);
+    }
+
+    /// The pages of a round, each with the lock of its file. In the file's line the background writer comes after the
+    /// last terminal.
+    fn go_on_with_background(&mut self) {
+        while self.background.as_ref().is_some_and(Background::has_work) {
+            if self.generator.uses_file(self.facts) && !self.file.write(self.terminals.len()) {
+                return;
+            }
+            self.end_background_write();
+        }
+        self.end_background_round();
+    }
+
+    fn end_background_write(&mut self) {
+        let Some(background) = &mut self.background else { return };
+        let page_bytes = self.facts.reading.page_bytes;
+        let page = self.facts.places.any_written_page(page_bytes, &mut self.generator.draws);
+        for access in background.wrote(page) {
+            self.flusher.written_elsewhere();
+            let drive = &mut self.drives[self.facts.reading.mount];
+            drive.send(self.agenda.now, Operation::Write, access, Owner::Nobody);
+        }
+    }
+
+    fn end_background_round(&mut self) {
+        if let Some(background) = &self.background {
+            self.agenda.schedule(background.rules.delay_ns, Event::Background);
+        }
     }
 
     fn commit(&mut self, terminal: usize) {
@@ -313,6 +357,9 @@ impl<'a> Engine<'a> {
         }
         self.log.end += log_bytes;
         self.flusher.changed(self.log.end, dirtied_pages);
+        if let Some(background) = &mut self.background {
+            background.changed(dirtied_pages);
+        }
         if !self.facts.commit.is_waited_for {
             self.finish(terminal);
             return;
@@ -372,18 +419,18 @@ impl<'a> Engine<'a> {
     }
 
     fn go_on_with_flushing(&mut self) {
-        while self.cleaner_outstanding == 0 {
+        while self.flusher.sends_beside(self.cleaner_outstanding) {
             let next = self.flusher.next(self.log.end, &self.facts.places, &mut self.generator.draws);
             self.release_waiting();
             match next {
                 Some(Phase::Write { mount, accesses }) => {
-                    self.cleaner_outstanding = accesses.len() as u64;
+                    self.cleaner_outstanding += accesses.len() as u64;
                     for access in accesses {
                         self.drives[mount].send(self.agenda.now, Operation::Write, access, Owner::Cleaner);
                     }
                 }
                 Some(Phase::Flush { mount }) => {
-                    self.cleaner_outstanding = 1;
+                    self.cleaner_outstanding += 1;
                     self.drives[mount].send(self.agenda.now, Operation::Flush, NOWHERE, Owner::Cleaner);
                 }
                 None => break,

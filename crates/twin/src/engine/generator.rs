@@ -1,6 +1,6 @@
 //! Draws transactions and the places of their reads.
 
-use super::terminals::{FileUse, Row, Work};
+use super::terminals::{Row, Work};
 use crate::draw::Draws;
 use crate::facts::{Access, Ahead, Facts};
 use spindle_model::Instant;
@@ -38,6 +38,8 @@ impl Generator {
         let reads = draws.poisson(kind.reads);
         // As many bursts as the mean transaction of its kind has reads, so that its cores' time stays the mean.
         let cpu_ns = kind.cpu_ns * (reads as f64 + 1.0) / (kind.reads + 1.0);
+        let writes_per_read = facts.hot_file.map_or(0.0, |file| file.share * file.writes_per_read);
+        let file_writes = draws.rounded(reads as f64 * writes_per_read);
         let row = match facts.locks {
             Some(locks) if kind.takes_lock => Row::Later {
                 row: usize::try_from(draws.below(locks.row_count)).expect("a row in memory"),
@@ -49,20 +51,23 @@ impl Generator {
             kind: index,
             intended,
             reads_left: reads,
-            burst_ns: (cpu_ns / (reads as f64 + 1.0)) as u64,
+            file_writes_left: file_writes,
+            burst_ns: (cpu_ns / ((reads + file_writes) as f64 + 1.0)) as u64,
             log_bytes: kind.log_bytes,
             dirtied_pages: draws.rounded(kind.dirtied_pages),
             row,
-            file: FileUse::default(),
+            reads_file: false,
         }
     }
 
-    /// What the next read, and the page writes that make room for it, have to do with the file that many use.
-    pub(super) fn file_use(&mut self, facts: &Facts) -> FileUse {
-        facts.hot_file.map_or_else(FileUse::default, |file| FileUse {
-            writes: self.draws.rounded(file.share * file.writes_per_read),
-            reads: self.draws.rounded(file.share) > 0,
-        })
+    /// Whether the next read or write is of the file that many use.
+    pub(super) fn uses_file(&mut self, facts: &Facts) -> bool {
+        facts.hot_file.is_some_and(|file| self.draws.rounded(file.share) > 0)
+    }
+
+    /// Whether the next of so many reads and so many writes of that file, which are in no order, is a write.
+    pub(super) fn writes_file_next(&mut self, reads: u64, writes: u64) -> bool {
+        writes > 0 && self.draws.below(reads + writes) < writes
     }
 
     /// The place of the next read on which a terminal waits, and those of the read-ahead behind it.

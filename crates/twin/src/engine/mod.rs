@@ -4,6 +4,7 @@
 //! know nothing of each other.
 
 mod agenda;
+mod background;
 mod cores;
 mod drive;
 mod events;

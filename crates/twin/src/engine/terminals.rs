@@ -32,21 +32,15 @@ pub(super) struct Work {
     /// When it was to begin.
     pub(super) intended: Instant,
     pub(super) reads_left: u64,
-    /// Of each of its bursts, one before each read and one before the commit.
+    /// Pages of the file that many use, to make room.
+    pub(super) file_writes_left: u64,
+    /// Of each of its bursts, one before each read, each such write, and the commit.
     pub(super) burst_ns: u64,
     pub(super) log_bytes: f64,
     pub(super) dirtied_pages: u64,
     pub(super) row: Row,
-    pub(super) file: FileUse,
-}
-
-/// What is left to do with the file that many use, for the read that comes next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct FileUse {
-    /// Pages to write before it.
-    pub(super) writes: u64,
-    /// Whether it is a read of this file.
-    pub(super) reads: bool,
+    /// Whether its read is one of that file.
+    pub(super) reads_file: bool,
 }
 
 /// The row that many change.

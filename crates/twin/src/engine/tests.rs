@@ -8,7 +8,7 @@ use crate::facts::{
     Access, Ahead, Arrivals, Commit, Drives, Facts, HotFile, Kind, Locks, Mount, Places, Reading, Region,
     Stage, Stream, Window,
 };
-use crate::flushing::{Flushing, Writeback};
+use crate::flushing::{BackgroundWriting, Flushing, Writeback};
 
 const PAGE: u64 = 16 << 10;
 
@@ -43,6 +43,8 @@ fn facts() -> Facts {
             depth: 32,
             limit_pages: 1_000,
             flushes_per_second: 0.0,
+            background: BackgroundWriting { delay_ns: 200_000_000, most_pages: 0, flush_after_pages: 64 },
+            background_share: 1.0,
         }),
         locks: None,
         hot_file: None,
@@ -109,6 +111,21 @@ fn writes_of_a_file_hold_its_reads_back() {
     let written = with(Some(file));
     assert!(written.per_second() < 0.8 * free.per_second(), "{} {}", written.per_second(), free.per_second());
     assert_near(written.waits.total_ns() as f64, 10.0 * 20e9);
+}
+
+#[test]
+fn pages_are_written_once_by_the_background_writer_or_the_kernel() {
+    let with = |most_pages| {
+        let mut facts = facts();
+        facts.kinds[0].dirtied_pages = 4.0;
+        if let Flushing::Writeback(writeback) = &mut facts.flushing {
+            writeback.background.most_pages = most_pages;
+        }
+        let outcome = run(&facts, MILLISECOND, 2 * MILLISECOND);
+        (outcome.mounts[0].writes - outcome.log_rounds) as f64 / outcome.transactions() as f64
+    };
+    let (without, with) = (with(0), with(50));
+    assert!(without > 0.5 && (with / without - 1.0).abs() < 0.1, "{with} {without}");
 }
 
 #[test]

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use crate::draw::Draws;
+
 /// A part of a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Region {
@@ -35,6 +37,19 @@ pub struct Places {
     pub writes: Stream,
 }
 
+impl Places {
+    /// A page of those that are written, in no order.
+    pub(crate) fn any_written_page(&self, page_bytes: u64, draws: &mut Draws) -> Access {
+        let access = match &self.writes {
+            Stream::Uniform { .. } => self.writes.place(0, draws.any()),
+            Stream::Recorded { accesses, .. } => {
+                accesses[usize::try_from(draws.below(accesses.len() as u64)).expect("an index")]
+            }
+        };
+        Access { size_bytes: page_bytes, ..access }
+    }
+}
+
 impl Region {
     /// The smallest that has all of these; `None` without any.
     pub fn around<'a>(accesses: impl IntoIterator<Item = &'a Access>) -> Option<Region> {
@@ -47,17 +62,19 @@ impl Region {
         })
     }
 
-    /// A place of the region, moved on so many times and back into it at its end. Neighbours stay neighbours.
+    /// A place of the region, moved on so many times and back into it at its end. Neighbours stay neighbours, and
+    /// places are aligned as they were.
     fn moved(&self, access: Access, times: u64) -> Access {
         /// Of the region, for each time; by the golden section no place comes again soon.
         const STEP: f64 = 0.381_966;
-        /// Keeps places aligned as they are.
         const ALIGNED_BYTES: u64 = 1 << 20;
-        let step = (self.size_bytes as f64 * STEP) as u64 / ALIGNED_BYTES * ALIGNED_BYTES;
-        let size = self.size_bytes.max(1);
-        let offset = (access.offset_bytes.saturating_sub(self.offset_bytes) + times * step) % size;
-        let last = self.size_bytes.saturating_sub(access.size_bytes);
-        Access { offset_bytes: self.offset_bytes + offset.min(last), ..access }
+        let begin = self.offset_bytes / ALIGNED_BYTES * ALIGNED_BYTES;
+        let size =
+            (self.offset_bytes + self.size_bytes - begin).next_multiple_of(ALIGNED_BYTES).max(ALIGNED_BYTES);
+        let step = (size as f64 * STEP) as u64 / ALIGNED_BYTES * ALIGNED_BYTES;
+        let offset = (access.offset_bytes.saturating_sub(begin) + times * step) % size;
+        let last = size.saturating_sub(access.size_bytes);
+        Access { offset_bytes: begin + offset.min(last), ..access }
     }
 }
 
@@ -122,6 +139,17 @@ mod tests {
         let places: Vec<u64> = (0..6).map(|number| stream.place(number, 7).offset_bytes / MIB).collect();
         assert_eq!(places, [10, 90, 48, 28, 86, 66]);
         assert_eq!([stream.at(0.0), stream.at(0.5)], [0, 1]);
+    }
+
+    #[test]
+    fn a_place_of_a_recording_stays_aligned() {
+        // A region that begins and ends with pages of 4 KiB, and pages of 16 KiB in it.
+        let region = Region { offset_bytes: (10 << 20) + 4_096, size_bytes: (7 << 20) + 8_192 };
+        let of = |page: u64| Access { offset_bytes: (11 << 20) + (page << 14), size_bytes: 16_384 };
+        let stream = Stream::Recorded { accesses: (0..300).map(of).collect(), region };
+        let places: Vec<Access> = (0..3_000).map(|number| stream.place(number, 7)).collect();
+        assert!(places.iter().all(|access| access.offset_bytes.is_multiple_of(16_384)));
+        assert!(places.iter().all(|access| (10 << 20..18 << 20).contains(&access.offset_bytes)));
     }
 
     #[test]

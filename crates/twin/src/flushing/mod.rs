@@ -7,7 +7,7 @@ mod innodb;
 mod writeback;
 
 pub use innodb::{Innodb, InnodbRules, Part};
-pub use writeback::Writeback;
+pub use writeback::{BackgroundWriting, Writeback};
 
 use crate::draw::Draws;
 use crate::facts::{Access, Places};
@@ -27,6 +27,14 @@ pub enum Flushing {
 }
 
 impl Flushing {
+    /// The server's own writing by time, and the share of it that it does.
+    pub(crate) fn background(&self) -> Option<(BackgroundWriting, f64)> {
+        match self {
+            Flushing::Innodb(_) => None,
+            Flushing::Writeback(writeback) => Some((writeback.background, writeback.background_share)),
+        }
+    }
+
     /// The mounts that are written.
     pub(crate) fn mounts(&self) -> Vec<usize> {
         match self {
@@ -36,7 +44,7 @@ impl Flushing {
     }
 }
 
-/// Requests that are under way together. The next ones follow when all are done.
+/// Requests that are sent together.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Phase {
     Write { mount: usize, accesses: Vec<Access> },
@@ -68,6 +76,13 @@ impl Flusher {
         }
     }
 
+    /// The server's background writer sends a page to the drive.
+    pub(crate) fn written_elsewhere(&mut self) {
+        if let Flusher::Writeback(writer) = self {
+            writer.written_elsewhere();
+        }
+    }
+
     /// A read takes a clean page. `false` if it has to wait until dirty ones are written.
     pub(crate) fn takes_page(&mut self) -> bool {
         match self {
@@ -92,7 +107,16 @@ impl Flusher {
         }
     }
 
-    /// What to do next, while nothing is under way. `None` until more is to be written.
+    /// Whether the next phase can begin while so many of its requests are under way. InnoDB's waits for all of them,
+    /// the kernel for one.
+    pub(crate) fn sends_beside(&self, under_way: u64) -> bool {
+        match self {
+            Flusher::Innodb(_) => under_way == 0,
+            Flusher::Writeback(writer) => writer.sends_beside(under_way),
+        }
+    }
+
+    /// What to do next. `None` until more is to be written.
     pub(crate) fn next(&mut self, log_end: f64, places: &Places, draws: &mut Draws) -> Option<Phase> {
         match self {
             Flusher::Innodb(cleaner) => cleaner.next(log_end, places, draws),

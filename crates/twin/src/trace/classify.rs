@@ -1,6 +1,7 @@
 //! The writes of a block trace by their purpose. A trace has no file names, but purposes have shapes:
 //!
-//! * A log continues where it ended, after a FLUSH. Its last block may be written again.
+//! * A log continues where it ended, after a FLUSH. Its last block may be written again. A disk without a volatile cache
+//!   gets no FLUSH; there the next write of a log comes later than at once, because it waits for the one before it.
 //! * A doublewrite buffer is written at the same place again and again, many pages at once.
 //! * What is left are pages of the data.
 //!
@@ -9,7 +10,7 @@
 
 use std::collections::BTreeMap;
 
-use spindle_model::{Operation, Traced};
+use spindle_model::{Instant, Operation, Traced};
 
 use crate::facts::{Access, Region};
 
@@ -35,11 +36,14 @@ struct Chain {
     last_offset: u64,
     end: u64,
     flushes_before: u64,
+    last_at: Instant,
     writes: Vec<usize>,
 }
 
 /// Chains that are looked at for each write.
-const OPEN_CHAINS: usize = 32;
+const OPEN_CHAINS: usize = 128;
+/// Longer than the kernel takes from one of several requests to the next, shorter than a drive for a page.
+const AT_ONCE_NS: u64 = 50_000;
 /// A log has at least that many writes one after the other.
 const LOG_WRITES_LEAST: usize = 8;
 /// Writes to one place that make a doublewrite buffer, and the least size of each.
@@ -75,8 +79,6 @@ pub fn classify(requests: &[Traced]) -> Classified {
 }
 
 fn are_ahead(reads: &[&Traced]) -> Vec<bool> {
-    /// Longer than the kernel takes from one request of a read-ahead to the next, shorter than a drive for a page.
-    const AT_ONCE_NS: u64 = 50_000;
     /// `read_ahead_kb` of a block device (Documentation/ABI/stable/sysfs-block).
     const WINDOW_BYTES: u64 = 128 << 10;
     let follows = |(before, read): (&&Traced, &&Traced)| {
@@ -153,6 +155,7 @@ fn logs(requests: &[Traced]) -> Vec<Chain> {
     let mut open: Vec<Chain> = Vec::new();
     let mut ended: Vec<Chain> = Vec::new();
     let mut flushes = 0;
+    let has_flushes = requests.iter().any(|request| request.operation == Operation::Flush);
     for (index, request) in requests.iter().enumerate() {
         match request.operation {
             Operation::Flush => flushes += 1,
@@ -160,19 +163,27 @@ fn logs(requests: &[Traced]) -> Vec<Chain> {
                 let Access { offset_bytes: offset, size_bytes } = access(request);
                 let end = offset + size_bytes;
                 let continued = open.iter().position(|chain| {
-                    (chain.last_offset..=chain.end).contains(&offset)
-                        && end >= chain.end
-                        && flushes > chain.flushes_before
+                    let is_later = match has_flushes {
+                        true => flushes > chain.flushes_before,
+                        false => request.at - chain.last_at >= AT_ONCE_NS,
+                    };
+                    (chain.last_offset..=chain.end).contains(&offset) && end >= chain.end && is_later
                 });
                 let mut chain = match continued {
                     Some(position) => open.remove(position),
-                    None => {
-                        Chain { begin: offset, last_offset: 0, end: 0, flushes_before: 0, writes: vec![] }
-                    }
+                    None => Chain {
+                        begin: offset,
+                        last_offset: 0,
+                        end: 0,
+                        flushes_before: 0,
+                        last_at: request.at,
+                        writes: vec![],
+                    },
                 };
                 chain.last_offset = offset;
                 chain.end = end;
                 chain.flushes_before = flushes;
+                chain.last_at = request.at;
                 chain.writes.push(index);
                 open.push(chain);
                 if open.len() > OPEN_CHAINS {
@@ -301,6 +312,23 @@ mod tests {
         assert_eq!([found.log_writes, found.doublewrites, found.flushes], [20, 4, 28]);
         assert_eq!(found.log.map(|region| region.offset_bytes), Some(1 << 30));
         assert_eq!(found.doublewrite, Some(Region { offset_bytes: 2 << 30, size_bytes: 1 << 20 }));
+    }
+
+    #[test]
+    fn a_log_is_known_without_a_flush_by_its_times() {
+        let at = |us: u64, request: Traced| Traced { at: Instant(us * 1_000), ..request };
+        let mut without: Vec<Traced> = Vec::new();
+        for commit in 0..20 {
+            without.push(at(commit * 900, request(Operation::Write, (1 << 30) + commit * 1_024, 1_536)));
+            // Neighbours, sent at once.
+            without.extend((0..10).map(|page| {
+                let offset = (100 << 20) + (commit * 10 + page) * 16_384;
+                at(commit * 900 + 20 + page, request(Operation::Write, offset, 16_384))
+            }));
+        }
+        let found = classify(&without);
+        assert_eq!([found.log_writes, found.page_writes.len() as u64], [20, 200]);
+        assert_eq!(found.log.map(|region| region.offset_bytes), Some(1 << 30));
     }
 
     #[test]

@@ -3,7 +3,8 @@
 use spindle_twin::Kind;
 
 use crate::advise::source::Source;
-use crate::record::TransactionSummary;
+use crate::record::{FileClass, TransactionSummary};
+use crate::server::telemetry::Rules;
 
 /// `reads` are those of a transaction on which it waits.
 pub(super) fn kinds(source: &Source<'_>, reads: f64) -> Vec<Kind> {
@@ -72,10 +73,25 @@ fn part(source: &Source<'_>, kind: &TransactionSummary) -> Part {
     }
 }
 
-/// Pages that became dirty: those that were written, and those that are dirty at the end and were not before.
+/// Pages that became dirty: those that were written, and those that are dirty at the end and were not before. A page that
+/// the server writes again before the kernel has written it reaches the device once.
 fn dirtied_pages(source: &Source<'_>) -> f64 {
     let more = source.series("dirty_pages").map_or(0.0, |(first, last)| last - first);
-    (source.paging.written_pages + more).max(0.0)
+    let dirtied = (source.paging.written_pages + more).max(0.0);
+    match source.paging.rules {
+        Rules::Innodb(_) => dirtied,
+        Rules::PageCache(_) => pages_on_device(source).map_or(dirtied, |pages| dirtied.min(pages)),
+    }
+}
+
+/// Pages of the data that the device was sent; `None` where it was not watched. A write of the log begins within a page
+/// and ends within one, and has both.
+fn pages_on_device(source: &Source<'_>) -> Option<f64> {
+    let page_bytes = source.paging.page_bytes as f64;
+    let log_bytes = source.paging.log_bytes + page_bytes * source.paging.log_writes?;
+    let with_log = source.mount_of(FileClass::Data) == source.mount_of(FileClass::Redo);
+    let bytes = source.device_writes()? - if with_log { log_bytes } else { 0.0 };
+    Some(bytes.max(0.0) / page_bytes)
 }
 
 /// Processor time of a transaction, of server and clients. The emulator's own is none that other storage would

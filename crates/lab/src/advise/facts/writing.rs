@@ -1,6 +1,6 @@
 //! The log of the commits, and how changed pages are written.
 
-use spindle_twin::{Commit, Flushing, Innodb, InnodbRules, Part, Stage, Writeback};
+use spindle_twin::{BackgroundWriting, Commit, Flushing, Innodb, InnodbRules, Part, Stage, Writeback};
 
 use super::places::MountPlaces;
 use crate::advise::source::Source;
@@ -10,8 +10,9 @@ use crate::server::telemetry::Rules;
 /// Pages that the kernel's page cache takes before it lets writers wait: `dirty_background_ratio` of a small
 /// memory. The measured cell did not reach it, or its throughput shows it.
 const PAGE_CACHE_LIMIT_PAGES: u64 = 16_384;
-/// Requests that the kernel's write-back keeps under way on one device.
-const WRITEBACK_DEPTH: u64 = 64;
+/// Requests that the kernel's write-back keeps under way beside reads: a quarter of the most, which is three quarters
+/// of a loop device's queue of 128 (`get_limit` in block/blk-wbt.c, `rq_depth_calc_max_depth` in block/blk-rq-qos.c).
+const WRITEBACK_DEPTH: u64 = 24;
 
 pub(super) fn commit(source: &Source<'_>, places: &MountPlaces) -> Commit {
     let logs = source.measurement.flushed_at_commit.clone();
@@ -37,7 +38,7 @@ pub(super) fn commit(source: &Source<'_>, places: &MountPlaces) -> Commit {
 fn block_bytes(source: &Source<'_>) -> u64 {
     match source.paging.rules {
         Rules::Innodb(_) => 512,
-        Rules::PageCache => source.paging.page_bytes,
+        Rules::PageCache(_) => source.paging.page_bytes,
     }
 }
 
@@ -45,7 +46,7 @@ pub(super) fn flushing(source: &Source<'_>, places: &MountPlaces, writers: f64) 
     let mount = source.mount_of(FileClass::Data);
     match &source.paging.rules {
         Rules::Innodb(rules) => Flushing::Innodb(innodb(source, places, rules)),
-        Rules::PageCache => {
+        Rules::PageCache(background) => {
             let mount_view = &source.measurement.mounts[mount];
             let flushes = mount_view.emulator.as_ref().map_or(0, |emulator| emulator.flushes) as f64;
             // Commits share flushes, so those of the log are known by their writes alone.
@@ -56,9 +57,19 @@ pub(super) fn flushing(source: &Source<'_>, places: &MountPlaces, writers: f64) 
                 depth: WRITEBACK_DEPTH,
                 limit_pages: PAGE_CACHE_LIMIT_PAGES,
                 flushes_per_second: (flushes - of_log) / source.measurement.duration_s,
+                background: *background,
+                background_share: background_share(source, background),
             })
         }
     }
+}
+
+/// Of the pages that the background writer might have written in the measured window, by its rule, those that it wrote: it
+/// waits for the lock of a file as others do.
+fn background_share(source: &Source<'_>, rule: &BackgroundWriting) -> f64 {
+    let rounds = source.measurement.duration_s * 1e9 / rule.delay_ns.max(1) as f64;
+    let allowed = source.paging.written_pages.min(rule.most_pages as f64 * rounds);
+    if allowed > 0.0 { (source.paging.written_by_time / allowed).min(1.0) } else { 1.0 }
 }
 
 fn innodb(source: &Source<'_>, places: &MountPlaces, rules: &InnodbRules) -> Innodb {

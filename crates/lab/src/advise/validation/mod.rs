@@ -16,8 +16,8 @@ use super::calibration::with_locks;
 use super::facts::facts;
 use super::prediction::{Storage, predict, with_slower_cores};
 use super::source::{Source, scenario_of};
-use crate::record::Cell;
 use crate::record::input::Records;
+use crate::record::{Cell, Warning};
 use crate::scenario::Scenario;
 use crate::stack::StackSpec;
 use spindle_twin::Facts;
@@ -36,6 +36,8 @@ pub struct Comparison {
     /// Of all transactions, in milliseconds; `None` with too few transactions.
     pub predicted_p99_ms: Option<f64>,
     pub measured_p99_ms: Option<f64>,
+    /// Whether this machine limited one of the two cells, not its storage. Such a comparison counts in no error.
+    pub is_limited: bool,
     /// Time that the simulation took, in seconds, and the model time that it covered.
     pub took_s: f64,
     pub simulated_s: f64,
@@ -51,15 +53,15 @@ impl Comparison {
         Some(self.predicted_p99_ms? / self.measured_p99_ms? - 1.0)
     }
 
-    pub fn is_of_itself(&self) -> bool {
-        self.from == self.of
+    pub fn is_of_another(&self) -> bool {
+        self.from != self.of
     }
 }
 
 /// What a record says about predictions.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Validation {
-    /// Of all comparisons. `None` if no two cells differ in their storage only.
+    /// Of all comparisons. `None` if no two cells differ in their storage only, or this machine limited one of each two.
     pub errors: Option<Errors>,
     /// By [`Comparison::experiment`], in alphabetical order.
     pub experiments: BTreeMap<String, Errors>,
@@ -68,6 +70,8 @@ pub struct Validation {
     pub pools: Vec<PoolComparison>,
     /// Names of cells with fewer than [`RATE_TRANSACTIONS`].
     pub left_out: Vec<String>,
+    /// Names of cells that this machine limited, by the warnings of their trials.
+    pub limited: Vec<String>,
 }
 
 /// Transactions that a quantile of 99 % needs (METHODOLOGY.md).
@@ -81,6 +85,15 @@ struct Known<'a> {
     source: Source<'a>,
     storage: Storage,
     facts: Facts,
+}
+
+impl Known<'_> {
+    /// Whether its figure tells of this machine: the cores were busy, or the emulator answered late.
+    fn is_limited(&self) -> bool {
+        let is_of_machine =
+            |warning: &Warning| matches!(warning, Warning::Late { .. } | Warning::CpuSaturated { .. });
+        self.source.trial.warnings.iter().any(is_of_machine)
+    }
 }
 
 /// Every cell from each one of the same experiment, itself included.
@@ -117,13 +130,22 @@ pub fn validate(records: &Records, directory: &Path, clock: &dyn Fn() -> f64) ->
     }
     let pools = pools::compare_pools(&known);
     let errors_of_all = match errors(&comparisons) {
-        Err(_) if !pools.is_empty() => None,
+        Err(_) if !pools.is_empty() || comparisons.iter().any(Comparison::is_of_another) => None,
         errors => Some(errors?),
     };
     // One with a single cell has no errors.
     let by_experiment = comparisons.iter().into_group_map_by(|one| one.experiment.clone());
     let experiments = by_experiment.into_iter().filter_map(|(name, of_it)| Some((name, errors(of_it).ok()?)));
-    Ok(Validation { errors: errors_of_all, experiments: experiments.collect(), comparisons, pools, left_out })
+    let limited =
+        known.iter().filter(|one| one.is_limited()).map(|one| one.source.cell.name.clone()).collect();
+    Ok(Validation {
+        errors: errors_of_all,
+        experiments: experiments.collect(),
+        comparisons,
+        pools,
+        left_out,
+        limited,
+    })
 }
 
 fn know<'a>(source: Source<'a>, scenario: &Scenario) -> Result<Known<'a>> {
@@ -167,6 +189,7 @@ fn compare(from: &Known<'_>, of: &Known<'_>, clock: &dyn Fn() -> f64) -> Compari
         measured: of.source.measurement.metric.value,
         predicted_p99_ms: p99_ms.filter(|_| enough(outcome.transactions())),
         measured_p99_ms: enough(latency.count).then_some(latency.p99_ms),
+        is_limited: from.is_limited() || of.is_limited(),
         took_s,
         simulated_s: outcome.elapsed_ns as f64 / 1e9,
     }
@@ -178,7 +201,7 @@ fn at_dilation_of(from: &Known<'_>, of: &Known<'_>) -> Facts {
     with_slower_cores(&from.facts, slower)
 }
 
-/// The errors of predictions of other cells.
+/// The errors of predictions of other cells, of which this machine limited none.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Errors {
     pub predictions: usize,
@@ -200,7 +223,8 @@ pub struct Errors {
 /// There is no prediction of another cell.
 fn errors<'a>(comparisons: impl IntoIterator<Item = &'a Comparison>) -> Result<Errors, Mistake> {
     let comparisons: Vec<&Comparison> = comparisons.into_iter().collect();
-    let others: Vec<&Comparison> = comparisons.iter().copied().filter(|one| !one.is_of_itself()).collect();
+    let others: Vec<&Comparison> =
+        comparisons.iter().copied().filter(|one| one.is_of_another() && !one.is_limited).collect();
     let sizes = |errors: Vec<f64>| {
         let mut sizes: Vec<f64> = errors.into_iter().map(f64::abs).collect();
         sizes.sort_by(f64::total_cmp);
@@ -259,6 +283,7 @@ mod tests {
             measured,
             predicted_p99_ms: None,
             measured_p99_ms: Some(1.0),
+            is_limited: false,
             took_s: 0.1,
             simulated_s: 50.0,
         }
@@ -271,6 +296,7 @@ mod tests {
             comparison("a", "b", 110.0, 100.0),
             comparison("a", "c", 150.0, 200.0),
             comparison("b", "a", 100.0, 100.0),
+            Comparison { is_limited: true, ..comparison("b", "c", 900.0, 200.0) },
         ])
         .unwrap();
         assert_eq!((found.predictions, found.pairs, found.in_order), (3, 1, Some(1.0)));

@@ -19,7 +19,7 @@ use crate::advise::prediction::Storage;
 use crate::advise::prices::Prices;
 use crate::advise::source::{Source, scenario_of};
 use crate::advise::validation::{
-    self, Errors, PoolComparison, RATE_TRANSACTIONS, Validation, measured_storage,
+    self, Comparison, Errors, PoolComparison, RATE_TRANSACTIONS, Validation, measured_storage,
 };
 use crate::cmd::output::{columns, print, print_answer};
 use crate::record::Cell;
@@ -222,10 +222,13 @@ fn validate(arguments: &AdviseArguments, records: &Records, directory: &Path) ->
 }
 
 fn table(validation: &Validation) -> String {
-    let mut text = match &validation.errors {
-        Some(errors) => of_storages(validation, errors),
-        None => String::new(),
-    };
+    let mut text = String::new();
+    if validation.comparisons.iter().any(Comparison::is_of_another) {
+        text += &of_storages(validation);
+    }
+    if let Some(errors) = &validation.errors {
+        text += &format!("\n{}", of_errors(validation, errors));
+    }
     if !validation.pools.is_empty() {
         text += &format!("{}\n", of_pools(&validation.pools));
     }
@@ -235,6 +238,12 @@ fn table(validation: &Validation) -> String {
             validation.left_out.join(", ")
         );
     }
+    if !validation.limited.is_empty() {
+        text += &format!(
+            "counted in no error, because the cores of this machine or its emulator limited them, not the storage: {}\n",
+            validation.limited.join(", ")
+        );
+    }
     text
 }
 
@@ -242,7 +251,7 @@ fn signed_percent(error: f64) -> String {
     format!("{:+.0} %", error * 100.0)
 }
 
-fn of_storages(validation: &Validation, errors: &Errors) -> String {
+fn of_storages(validation: &Validation) -> String {
     let head = ["from", "of", "predicted", "measured", "error", "p99 error"].map(str::to_owned);
     let rows = validation.comparisons.iter().map(|one| {
         [
@@ -254,13 +263,16 @@ fn of_storages(validation: &Validation, errors: &Errors) -> String {
             one.p99_error().map_or("-".to_owned(), signed_percent),
         ]
     });
-    let table = columns(std::iter::once(head).chain(rows));
+    columns(std::iter::once(head).chain(rows))
+}
+
+fn of_errors(validation: &Validation, errors: &Errors) -> String {
     let all = ("all".to_owned(), errors);
     let experiments = validation.experiments.iter().map(|(name, errors)| (name.clone(), errors));
     let head = ["server, workload", "predictions", "median error", "within 20 %", "in order", "p99 error"];
     let rows = experiments.chain([all]).map(|(name, errors)| summary(name, errors));
     format!(
-        "{table}\n{}\n{:.0} times faster than real time\n",
+        "{}\n{:.0} times faster than real time\n",
         columns(std::iter::once(head.map(str::to_owned)).chain(rows)),
         errors.speed,
     )

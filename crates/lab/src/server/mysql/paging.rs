@@ -43,6 +43,7 @@ pub(super) fn paging(moved: &BTreeMap<String, f64>, settings: &Settings, version
             "Innodb_buffer_pool_pages_lru_flushed",
             "Innodb_buffer_pool_pages_LRU_flushed",
         ]),
+        written_by_time: 0.0,
         log_bytes: or_zero(&["Innodb_lsn_current", "Innodb_os_log_written"]),
         log_writes: count(&["Innodb_log_writes"]),
         data_syncs: (or_zero(&["Innodb_data_fsyncs"]) - log_syncs).max(0.0),
@@ -152,7 +153,7 @@ mod tests {
         let moved = BTreeMap::from([("Innodb_buffer_pool_reads".to_owned(), 1.0)]);
         match paging(&moved, &settings, version).unwrap().rules {
             Rules::Innodb(rules) => rules,
-            Rules::PageCache => panic!("InnoDB writes its pages itself"),
+            Rules::PageCache(_) => panic!("InnoDB writes its pages itself"),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::settings::pool_bytes;
+use super::settings::{background_writing, pool_bytes};
 use crate::server::settings::Settings;
 use crate::server::telemetry::{Paging, Rules};
 
@@ -25,12 +25,13 @@ pub(super) fn paging(moved: &BTreeMap<String, f64>, settings: &Settings) -> Opti
             "pg_stat_io.client_backend.writes",
         ]),
         written_for_room: together(&["pg_stat_bgwriter.buffers_backend", "pg_stat_io.client_backend.writes"]),
+        written_by_time: together(&["pg_stat_bgwriter.buffers_clean"]),
         log_bytes: count(&["pg_stat_wal.wal_bytes"])?,
         log_writes: count(&["pg_stat_wal.wal_write", "pg_stat_io.wal.writes"]),
         data_syncs: 0.0,
         doublewrite_batches: 0.0,
         groups_commits: true,
         midpoint: None,
-        rules: Rules::PageCache,
+        rules: Rules::PageCache(background_writing(settings)),
     })
 }

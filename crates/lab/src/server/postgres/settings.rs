@@ -3,6 +3,7 @@
 use std::sync::LazyLock;
 
 use serde::Deserialize;
+use spindle_twin::BackgroundWriting;
 
 use super::telemetry::PostgresTelemetry;
 use crate::server::settings::{
@@ -69,6 +70,22 @@ pub(super) fn pool_bytes(settings: &Settings) -> u64 {
     value.and_then(|value| size_bytes(value, UNIT_BYTES)).unwrap_or(DEFAULT_BYTES)
 }
 
+/// What the background writer does (PostgreSQL's documentation, 20.4.5).
+pub(super) fn background_writing(settings: &Settings) -> BackgroundWriting {
+    const MILLISECOND_NS: u64 = 1_000_000;
+    let suffixes = [("us", 1_000), ("ms", MILLISECOND_NS), ("s", 1_000 * MILLISECOND_NS)];
+    let delay = setting(settings, "bgwriter_delay")
+        .and_then(|text| settings::size_bytes(text, MILLISECOND_NS, &suffixes));
+    let most = setting(settings, "bgwriter_lru_maxpages").and_then(|text| text.trim().parse().ok());
+    let flush_after = setting(settings, "bgwriter_flush_after").and_then(|text| size_bytes(text, PAGE_BYTES));
+    // The server's defaults.
+    BackgroundWriting {
+        delay_ns: delay.unwrap_or(200 * MILLISECOND_NS),
+        most_pages: most.unwrap_or(100),
+        flush_after_pages: flush_after.unwrap_or(512 << 10) / PAGE_BYTES,
+    }
+}
+
 /// Bytes of a whole number with `B`, `kB`, `MB`, `GB` or `TB`, in powers of 1024. The unit of a number
 /// without one is `unit_bytes`.
 fn size_bytes(text: &str, unit_bytes: u64) -> Option<u64> {
@@ -116,6 +133,21 @@ mod tests {
         assert_eq!(log(&[]), 1 << 30);
         assert_eq!(log(&[("max_wal_size", "2GB")]), 2 << 30);
         assert_eq!(log(&[("max_wal_size", "96")]), 96 << 20);
+    }
+
+    #[test]
+    fn the_background_writer_does_what_its_settings_say() {
+        let found = |pairs: &[(&str, &str)]| {
+            let settings =
+                pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+            let BackgroundWriting { delay_ns, most_pages, flush_after_pages } = background_writing(&settings);
+            (delay_ns / 1_000_000, most_pages, flush_after_pages)
+        };
+        assert_eq!(found(&[]), (200, 100, 64));
+        let all =
+            [("bgwriter_delay", "1s"), ("BGWriter_LRU_maxpages", "0"), ("bgwriter_flush_after", "256kB")];
+        assert_eq!(found(&all), (1_000, 0, 32));
+        assert_eq!(found(&[("bgwriter_delay", "50"), ("bgwriter_flush_after", "16")]), (50, 100, 16));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What a server did with pages and its log over a window, in terms common to all servers, and its rules for
 //! writing changed pages.
 
-use spindle_twin::InnodbRules;
+use spindle_twin::{BackgroundWriting, InnodbRules};
 
 /// Counts over a window. A count that the server lacks is zero, unless it says `None`.
 #[derive(Debug, Clone, PartialEq)]
@@ -17,6 +17,8 @@ pub struct Paging {
     pub written_pages: f64,
     /// Those among them that were written to make room for a page that was read.
     pub written_for_room: f64,
+    /// Those that the server's background writer wrote, by time. Zero for a server without one.
+    pub written_by_time: f64,
     /// Bytes of changes in the log.
     pub log_bytes: f64,
     /// Writes of the log; `None` if the server does not count them.
@@ -47,6 +49,6 @@ pub struct Midpoint {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Rules {
     Innodb(InnodbRules),
-    /// The kernel writes them in the background.
-    PageCache,
+    /// The kernel writes them in the background, and the server some of them by time.
+    PageCache(BackgroundWriting),
 }
