@@ -15,7 +15,7 @@
 mod averages;
 mod dirty_pages;
 
-use super::{Phase, TICKS_PER_SECOND, page_writes};
+use super::{Phase, TICKS_PER_SECOND};
 use crate::draw::Draws;
 use crate::facts::{Access, Places, Region};
 use averages::Averages;
@@ -364,6 +364,25 @@ impl Innodb {
         let write = || Phase::Write { mount, accesses: vec![access] };
         vec![Phase::Flush { mount }, write(), Phase::Flush { mount }, write()]
     }
+}
+
+/// Places of page writes that together have about that many pages.
+fn page_writes(
+    places: &Places,
+    first: &mut u64,
+    pages: u64,
+    page_bytes: u64,
+    draws: &mut Draws,
+) -> Vec<Access> {
+    let mut left = pages * page_bytes;
+    let mut accesses = Vec::new();
+    while left > 0 {
+        let access = places.writes.place(*first, draws.any());
+        *first += 1;
+        left = left.saturating_sub(access.size_bytes.max(1));
+        accesses.push(access);
+    }
+    accesses
 }
 
 #[cfg(test)]

@@ -124,22 +124,3 @@ impl Flusher {
         }
     }
 }
-
-/// Places of page writes that together have about that many pages.
-fn page_writes(
-    places: &Places,
-    first: &mut u64,
-    pages: u64,
-    page_bytes: u64,
-    draws: &mut Draws,
-) -> Vec<Access> {
-    let mut left = pages * page_bytes;
-    let mut accesses = Vec::new();
-    while left > 0 {
-        let access = places.writes.place(*first, draws.any());
-        *first += 1;
-        left = left.saturating_sub(access.size_bytes.max(1));
-        accesses.push(access);
-    }
-    accesses
-}

@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn a_turn_is_sorted_and_has_neighbours_in_one_request() {
-        // Pages 3, 2, 1, 0, then 7, 6, 5, 4, and so on: 128 pages of a request, and each page of the second half twice.
+        // Pages 3, 2, 1, 0, then 7, 6, 5, 4, and so on up to 383, and the first 128 once more: three requests of 128 pages.
         let place = |number: u64| Access {
             offset_bytes: (number / 4 * 4 + 3 - number % 4) % 384 * PAGE,
             size_bytes: PAGE,
