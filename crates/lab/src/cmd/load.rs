@@ -98,7 +98,7 @@ fn measure(spec: &RunSpec, plan: Plan, warm_up: Duration) -> Result<Summary> {
     if !plan.once {
         client.watch(warm_up, &mut |_| ())?;
     }
-    let summary = client.measure(plan.duration, None, &mut |second| {
+    let summary = client.measure(plan.duration, &mut |second| {
         let quantiles = [("p50", second.p50_ms), ("p95", second.p95_ms), ("p99", second.p99_ms)];
         let quantiles =
             quantiles.into_iter().filter_map(|(name, ms)| Some(format!("  {name} {:.2} ms", ms?)));

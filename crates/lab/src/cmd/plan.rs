@@ -1,6 +1,7 @@
 //! `spindle plan SCENARIO`: the cells and the time they will take.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::Result;
 use clap::Args;
@@ -94,7 +95,10 @@ fn table(scenario: &Scenario, plan: &Plan, filled: &[Filled]) -> String {
     let phases = phases.map(|(name, duration)| format!("{} {name}", text::duration(duration)));
     let is_bound =
         run.once || run.enough.is_some() || run.dilation.fixed().is_none() || run.settle.is_until_steady();
-    let enough = run.enough.map(|enough| format!("or {enough} transactions"));
+    let enough = run.enough.map(|enough| match run.at_least {
+        Duration::ZERO => format!("or {enough} transactions"),
+        at_least => format!("or {enough} transactions, but at least {}", text::duration(at_least)),
+    });
     let dilated = (!run.dilation.is_none()).then(|| {
         let most = run.dilation.most();
         let known = if run.dilation.fixed().is_some() { "" } else { "up to " };

@@ -22,6 +22,13 @@ const STOP_PATIENCE: Duration = Duration::from_secs(15);
 /// Patience with the killed process.
 const DYING_PATIENCE: Duration = Duration::from_secs(10);
 
+/// With what a window ends early: both.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Enough {
+    pub transactions: u64,
+    pub at_least: Duration,
+}
+
 /// Follows a measured window, and may change something in it.
 pub trait Observer {
     /// Gets each whole second of the window.
@@ -119,27 +126,22 @@ impl ClientProcess {
         Ok(())
     }
 
-    /// Clears the histograms and measures for this long, or until a second ends with `enough` transactions.
-    /// `on_second` gets each whole second of the window.
-    pub fn measure(
-        &mut self,
-        duration: Duration,
-        enough: Option<u64>,
-        mut on_second: &mut dyn FnMut(&Second),
-    ) -> Result<Summary> {
-        self.measure_with(duration, enough, &mut on_second)
+    /// Clears the histograms and measures for this long. `on_second` gets each whole second of the window.
+    pub fn measure(&mut self, duration: Duration, mut on_second: &mut dyn FnMut(&Second)) -> Result<Summary> {
+        self.measure_with(duration, None, &mut on_second)
     }
 
-    /// As [`ClientProcess::measure`], with changes in the window.
+    /// As [`ClientProcess::measure`], with changes in the window, which ends with the second in which it has
+    /// `enough`.
     pub fn measure_with(
         &mut self,
         duration: Duration,
-        enough: Option<u64>,
+        mut enough: Option<Enough>,
         observer: &mut dyn Observer,
     ) -> Result<Summary> {
         self.tell(&Command::Measure { duration_s: duration.as_secs_f64() })?;
         let begun = Instant::now();
-        let mut counted = 0;
+        let (mut counted, mut lasted) = (0, Duration::ZERO);
         let deadline = self.deadline(duration + SUMMARY_PATIENCE);
         loop {
             let change_at = observer.change_at().map(|at| begun + self.time.real_time_of(at));
@@ -154,9 +156,11 @@ impl ClientProcess {
                 Some(Event::Second(second)) => {
                     // A second that ended before the window may arrive late.
                     if second.measured {
-                        let had_enough = enough.is_some_and(|enough| counted >= enough);
                         counted += second.transactions;
-                        if !had_enough && enough.is_some_and(|enough| counted >= enough) {
+                        lasted += Duration::from_secs(1);
+                        let is_reached =
+                            |enough: &mut Enough| counted >= enough.transactions && lasted >= enough.at_least;
+                        if enough.take_if(is_reached).is_some() {
                             self.tell(&Command::EndWindow)?;
                         }
                         observer.second(&second);

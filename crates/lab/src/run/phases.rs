@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use spindle_load::Second;
 
-use super::client::ClientProcess;
+use super::client::{ClientProcess, Enough};
 use super::further::Further;
 use crate::host::interrupt::Interrupt;
 use crate::host::other_runs::{OtherRuns, RunHead};
@@ -149,7 +149,8 @@ impl<'a> Phases<'a> {
         let feed = self.feed(client, layout, telemetry, server_id);
         let mut observer = WindowObserver::begin(self, observed, feed, events)?;
         let summary = self.interrupt.kill_on_signal(client.process_id(), || {
-            client.measure_with(run.measure, run.enough, &mut observer)
+            let enough = run.enough.map(|transactions| Enough { transactions, at_least: run.at_least });
+            client.measure_with(run.measure, enough, &mut observer)
         });
         let Looks { first, seconds, last, events } = observer.end()?;
         self.look_for_other_runs();

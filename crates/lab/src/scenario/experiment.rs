@@ -52,6 +52,9 @@ fn run(scenario: &Scenario) -> Value {
     if let Some(enough) = run.enough {
         head["enough"] = enough.into();
     }
+    if !run.at_least.is_zero() {
+        head["at_least"] = duration(run.at_least).into();
+    }
     if run.once {
         head["at_most"] = duration(run.measure).into();
     }

@@ -207,6 +207,10 @@ pub(super) struct RunTable {
     /// time, costs less. Unless given, every window has its full length.
     #[schemars(range(min = 100), example = 2000)]
     pub enough: Option<u64>,
+    /// With `enough`, no window ends before so long, so that a fast storage's has its checkpoints too. Unless
+    /// given, one second.
+    #[schemars(example = "20 s")]
+    pub at_least: Option<DurationText>,
     /// With `until`, the run ends after so long, whatever is known by then. Unless given, 40 min. With
     /// `measure = "once"`, the time limit of a trial's fixed work.
     #[schemars(example = "1 h")]

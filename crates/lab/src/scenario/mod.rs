@@ -115,6 +115,9 @@ pub struct RunSettings {
     /// Transactions with which a window ends early.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enough: Option<u64>,
+    /// Before so long, no window ends early.
+    #[serde(skip_serializing_if = "Duration::is_zero")]
+    pub at_least: Duration,
     /// The workload is fixed work, done once.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub once: bool,

@@ -43,6 +43,16 @@ pub(super) fn settings(file: &ScenarioFile) -> Result<RunSettings, Mistake> {
         let message = "has no meaning with measure = \"once\", whose window ends with the work; leave it out";
         return Err(Mistake::at("run.enough", message));
     }
+    if run.at_least.is_some() && run.enough.is_none() {
+        let message =
+            "has a meaning with `enough` only: without it every window has its full length; leave it out";
+        return Err(Mistake::at("run.at_least", message));
+    }
+    let at_least = run.at_least.map_or(Duration::ZERO, |DurationText(at_least)| at_least);
+    if at_least > measure {
+        let message = format!("must be at most {}, the length of the window", text::duration(measure));
+        return Err(Mistake::at("run.at_least", message));
+    }
     if let Some(DurationText(at_most)) = run.at_most {
         bounded("at_most", at_most, MEASURE_MIN)?;
     }
@@ -74,6 +84,7 @@ pub(super) fn settings(file: &ScenarioFile) -> Result<RunSettings, Mistake> {
         idle: bounded("idle", run.idle.map_or(Duration::ZERO, |DurationText(idle)| idle), Duration::ZERO)?,
         measure: bounded(key, measure, MEASURE_MIN)?,
         enough: run.enough,
+        at_least,
         once,
         recovery: run.recovery,
         dilation: dilation::rule(run)?,

@@ -731,6 +731,14 @@ fn fixed_work_is_measured_once_within_a_time_limit() {
         "run.enough: has no meaning with measure = \"once\", whose window ends with the work; leave it out",
     );
     check(
+        &once.replace("\"once\"", "\"30 s\"").replace("at_most", "at_least"),
+        "run.at_least: has a meaning with `enough` only: without it every window has its full length; leave it out",
+    );
+    check(
+        &once.replace("\"once\"", "\"30 s\"").replace("at_most", "enough = 1000\nat_least"),
+        "run.at_least: must be at most 30 s, the length of the window",
+    );
+    check(
         &once.replace("\"2 h\"", "\"30 h\""),
         "run.at_most: 30 h is out of range; it can be 100 ms to 24 h",
     );

@@ -32,7 +32,7 @@ pub(super) fn shrink(scenario: &mut Scenario) {
         *workload = small(workload);
     }
     let run = &mut scenario.run;
-    (run.trials, run.until, run.enough) = (1, None, None);
+    (run.trials, run.until, run.enough, run.at_least) = (1, None, None, Duration::ZERO);
     run.dilation = DilationRule::default();
     if !run.once {
         run.measure = WINDOW;

@@ -25,7 +25,7 @@ impl Attempt<'_, '_> {
         let id = client.process_id();
         interrupt.kill_on_signal(id, || client.wait_ready(READY_PATIENCE))?;
         let at_most = laboratory.scenario.run.measure;
-        let pass = interrupt.kill_on_signal(id, || client.measure(at_most, None, &mut |_| ()));
+        let pass = interrupt.kill_on_signal(id, || client.measure(at_most, &mut |_| ()));
         pass.context("the pass before the measured one")?;
         interrupt.kill_on_signal(id, || client.stop())
     }
