@@ -82,6 +82,11 @@ impl StackSpec {
         }
     }
 
+    /// Whether the kernel is to take it for a drive that rotates.
+    pub fn rotates(&self) -> bool {
+        self.any_device(&|device| matches!(device, Parameters::Disk(_)))
+    }
+
     /// Whether FLUSH has an effect: acknowledged writes may be in volatile memory.
     pub fn has_volatile_cache(&self) -> bool {
         match self {

@@ -38,6 +38,7 @@ impl Storage {
             device: stack.build(seed),
             flush_stops_the_queue: true,
             has_volatile_cache: stack.tree().has_volatile_cache(),
+            rotates: stack.tree().rotates(),
         };
         Drives { mounts: self.stacks.iter().map(mount).collect() }
     }

@@ -5,7 +5,7 @@ use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
-use spindle_model::{Change, Device, Parameters, Place};
+use spindle_model::{Change, Device, Place};
 use spindle_mount::trace::TraceHead;
 use spindle_mount::{
     Disk, DiskOptions, Formatting, LayerName, ServeOptions, Statistics, device_under, disk, size_refusal,
@@ -73,7 +73,7 @@ pub fn options(stack: &StackSpec, wishes: &Wishes<'_>) -> Result<DiskOptions> {
         name: wishes.name.clone(),
         stack: stack.to_served(),
         seed: wishes.seed,
-        rotational: stack.tree().any_device(&|device| matches!(device, Parameters::Disk(_))),
+        rotational: stack.tree().rotates(),
         volatile_cache: stack.tree().has_volatile_cache(),
         formatting,
         mount_at: wishes.mount_at.clone(),

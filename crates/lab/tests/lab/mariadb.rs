@@ -106,7 +106,7 @@ fn the_open_loop_counts_every_transaction_that_waited_for_a_stopped_server() {
             std::thread::sleep(STILL);
             signal("-CONT");
         });
-        client.measure(STILL + Duration::from_secs(3), None, &mut |_| ()).unwrap()
+        client.measure(STILL + Duration::from_secs(3), &mut |_| ()).unwrap()
     });
     client.stop().unwrap();
     check_nothing_failed(&summary);

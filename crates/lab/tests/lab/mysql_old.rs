@@ -310,7 +310,7 @@ fn myrocks_runs_oltp_and_insert_growth() {
         built.load(&running.endpoint(), SEED, &mut |_| Ok(())).unwrap();
         let spec = RunSpec::new(running.endpoint(), workload, SEED);
         let mut client = ready_client(&spec);
-        check_nothing_failed(&client.measure(Duration::from_secs(1), None, &mut |_| ()).unwrap());
+        check_nothing_failed(&client.measure(Duration::from_secs(1), &mut |_| ()).unwrap());
         client.stop().unwrap();
         check_verified(&*built, &running.endpoint());
     }
@@ -334,7 +334,7 @@ fn a_mariadb_by_its_path_is_loaded_and_run() {
     load(&*server, instance.clone());
     let running = start(&*server, &instance);
     let mut client = load_process(&*running, 4);
-    check_nothing_failed(&client.measure(Duration::from_secs(1), None, &mut |_| ()).unwrap());
+    check_nothing_failed(&client.measure(Duration::from_secs(1), &mut |_| ()).unwrap());
     client.stop().unwrap();
     check_consistent(&*running);
     check_runs_as_nobodys_user(running.process_id());

@@ -65,7 +65,7 @@ fn both(server: &OwnServer, workload: WorkloadSpec, more: &[&str]) -> (Summary, 
     let mut client = ready_client(&RunSpec::new(server.endpoint(), workload, SEED));
     client.watch(Duration::from_secs(1), &mut |_| ()).unwrap();
     let observer = observe(directory.path(), &server.endpoint(), more);
-    let summary = client.measure(WINDOW, None, &mut |_| ()).unwrap();
+    let summary = client.measure(WINDOW, &mut |_| ()).unwrap();
     let trial = recorded(directory.path(), &observer.wait_with_output().unwrap());
     client.stop().unwrap();
     (summary, trial)
@@ -203,7 +203,7 @@ fn a_block_trace_has_the_requests_that_reach_the_disk() {
     let directory = tempfile::tempdir().unwrap();
     let (before, begun) = (answered(&bench), Instant::now());
     let observer = observe(directory.path(), &server.endpoint(), &["--trace", &device]);
-    client.measure(WINDOW, None, &mut |_| ()).unwrap();
+    client.measure(WINDOW, &mut |_| ()).unwrap();
     let (after, counted_s) = (answered(&bench), begun.elapsed().as_secs_f64());
     let trial = recorded(directory.path(), &observer.wait_with_output().unwrap());
     client.stop().unwrap();

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use spindle_model::{Counters, Device, Instant, Operation, Request, RequestId, SECTOR_BYTES};
 
 use crate::facts::{Access, Mount};
+use crate::flushing::Seen;
 
 /// Who waits for a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,6 +14,8 @@ pub(super) enum Owner {
     Terminal(usize),
     Nobody,
     Log,
+    /// A write of the log through the page cache, which counts with those of the cleaner.
+    BufferedLog,
     Cleaner,
 }
 
@@ -26,6 +29,7 @@ struct Waiting {
 #[derive(Debug)]
 struct InFlight {
     operation: Operation,
+    since: Instant,
     owner: Owner,
 }
 
@@ -49,6 +53,9 @@ pub(super) struct Drive {
     to_flush: Vec<Owner>,
     /// Owners of requests that are done.
     done: VecDeque<Owner>,
+    seen: Seen,
+    /// The read that is watched.
+    watched: Option<(RequestId, Instant)>,
 }
 
 impl Drive {
@@ -66,11 +73,19 @@ impl Drive {
             flushing: Vec::new(),
             to_flush: Vec::new(),
             done: VecDeque::new(),
+            seen: Seen::default(),
+            watched: None,
         }
     }
 
     pub(super) fn counters(&self) -> Counters {
         self.device.counters()
+    }
+
+    /// What it did since it was last asked.
+    pub(super) fn take_seen(&mut self, now: Instant) -> Seen {
+        let waits_for_read_ns = self.watched.map_or(0, |(_, since)| now - since);
+        Seen { waits_for_read_ns, ..std::mem::take(&mut self.seen) }
     }
 
     pub(super) fn send(&mut self, now: Instant, operation: Operation, access: Access, owner: Owner) {
@@ -104,7 +119,10 @@ impl Drive {
         let Access { offset_bytes, size_bytes } = self.within(operation, waiting.access);
         let id = RequestId(self.next_id);
         self.next_id += 1;
-        self.in_flight.push_back(Some(InFlight { operation, owner: waiting.owner }));
+        if operation == Operation::Read {
+            self.watched.get_or_insert((id, now));
+        }
+        self.in_flight.push_back(Some(InFlight { operation, since: now, owner: waiting.owner }));
         self.device
             .submit(now, Request { id, operation, offset_bytes, size_bytes, force_unit_access: false });
     }
@@ -132,11 +150,19 @@ impl Drive {
         while self.done.is_empty() {
             let completion = self.device.poll(now)?;
             let index = usize::try_from(completion.id.0 - self.first_id).expect("a request in flight");
-            let InFlight { operation, owner } =
+            let InFlight { operation, since, owner } =
                 self.in_flight[index].take().expect("the device completed a request twice");
             while let Some(None) = self.in_flight.front() {
                 self.in_flight.pop_front();
                 self.first_id += 1;
+            }
+            self.watched = self.watched.filter(|(id, _)| *id != completion.id);
+            match operation {
+                Operation::Read => {
+                    let least_ns = self.seen.least_read_ns.unwrap_or(u64::MAX).min(now - since);
+                    self.seen.least_read_ns = Some(least_ns);
+                }
+                _ => self.seen.writes += 1,
             }
             if operation == Operation::Flush {
                 self.flushed(now);
@@ -176,6 +202,7 @@ mod tests {
             device: Box::new(Steady::new(MILLISECOND, 4 * MILLISECOND)),
             flush_stops_the_queue,
             has_volatile_cache: true,
+            rotates: false,
         })
     }
 

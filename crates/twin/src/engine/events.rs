@@ -12,8 +12,8 @@ use super::log::{Log, Step};
 use super::outcome::{Outcome, Ran, Waits};
 use super::rows::Rows;
 use super::terminals::{Lines, Row, Terminal, Waiting, Work};
-use crate::facts::{Access, Arrivals, Drives, Facts, Window};
-use crate::flushing::{Flusher, Phase, TICKS_PER_SECOND};
+use crate::facts::{Access, Arrivals, Drives, Facts, Mount, Window};
+use crate::flushing::{Flusher, Phase, TICKS_PER_SECOND, Throttle};
 
 const NOWHERE: Access = Access { offset_bytes: 0, size_bytes: 0 };
 
@@ -42,8 +42,12 @@ struct Engine<'a> {
     log: Log,
     flusher: Flusher,
     background: Option<Background>,
-    /// Requests of the cleaner that are under way.
+    /// Requests of the cleaner that are under way, and those of the log that go through the same page cache.
     cleaner_outstanding: u64,
+    /// Writes of the log that wait behind the write-back.
+    held_back: Vec<(usize, Access)>,
+    /// The background writer waits until the kernel has sent what it asked for.
+    is_background_held_back: bool,
     terminals: Vec<Terminal>,
     lines: Lines,
     generator: Generator,
@@ -67,6 +71,8 @@ impl<'a> Engine<'a> {
             Arrivals::Closed { terminals } => terminals,
             Arrivals::Open { connections, .. } => connections,
         };
+        let throttle = |mount: &Mount| Throttle::new(mount.rotates, mount.has_volatile_cache);
+        let throttles: Vec<Throttle> = drives.mounts.iter().map(throttle).collect();
         let drives: Vec<Drive> = drives.mounts.into_iter().map(Drive::new).collect();
         let measuring = Measuring {
             began: Instant::ZERO,
@@ -77,7 +83,9 @@ impl<'a> Engine<'a> {
             busy_ns: 0,
             log_rounds: 0,
         };
-        let generator = Generator::new(facts, window.seed);
+        let mut generator = Generator::new(facts, window.seed);
+        let first_write = generator.first_write;
+        let (places, draws) = (&facts.places, &mut generator.draws);
         Engine {
             facts,
             agenda: Agenda::new(),
@@ -86,9 +94,11 @@ impl<'a> Engine<'a> {
             rows: Rows::new(facts.locks.map_or(0, |locks| locks.row_count)),
             file: File::default(),
             log: Log::new(&facts.commit),
-            flusher: Flusher::new(&facts.flushing, generator.first_write),
+            flusher: Flusher::new(&facts.flushing, first_write, &throttles, places, draws),
             background: facts.flushing.background().map(|(rules, share)| Background::new(rules, share)),
             cleaner_outstanding: 0,
+            held_back: Vec::new(),
+            is_background_held_back: false,
             terminals: (0..terminals).map(|_| Terminal::idle()).collect(),
             lines: Lines::default(),
             generator,
@@ -145,6 +155,11 @@ impl<'a> Engine<'a> {
                         self.cleaner_outstanding -= 1;
                         self.go_on_with_flushing();
                     }
+                    Owner::BufferedLog => {
+                        self.cleaner_outstanding -= 1;
+                        self.go_on_with_log();
+                        self.go_on_with_flushing();
+                    }
                 }
             }
         }
@@ -167,6 +182,7 @@ impl<'a> Engine<'a> {
             }
             Event::Tick => {
                 self.flusher.tick();
+                self.look_at_drives();
                 self.go_on_with_flushing();
                 self.agenda.schedule(SECOND / TICKS_PER_SECOND, Event::Tick);
             }
@@ -225,9 +241,8 @@ impl<'a> Engine<'a> {
     }
 
     fn read_ahead(&mut self) {
-        let drive = &mut self.drives[self.facts.reading.mount];
         for access in self.generator.reads_ahead(self.facts) {
-            drive.send(self.agenda.now, Operation::Read, access, Owner::Nobody);
+            self.read_page(access, Owner::Nobody);
         }
     }
 
@@ -297,11 +312,16 @@ impl<'a> Engine<'a> {
     fn send_read(&mut self, terminal: usize) {
         self.wait_for(terminal, Waiting::Read);
         let (access, behind) = self.generator.read(self.facts);
-        let drive = &mut self.drives[self.facts.reading.mount];
-        drive.send(self.agenda.now, Operation::Read, access, Owner::Terminal(terminal));
+        self.read_page(access, Owner::Terminal(terminal));
         for access in behind {
-            drive.send(self.agenda.now, Operation::Read, access, Owner::Nobody);
+            self.read_page(access, Owner::Nobody);
         }
+    }
+
+    fn read_page(&mut self, access: Access, owner: Owner) {
+        let mount = self.facts.reading.mount;
+        self.flusher.read(mount, access.size_bytes);
+        self.drives[mount].send(self.agenda.now, Operation::Read, access, owner);
     }
 
     fn end_read(&mut self, terminal: usize) {
@@ -324,6 +344,10 @@ impl<'a> Engine<'a> {
     /// last terminal.
     fn go_on_with_background(&mut self) {
         while self.background.as_ref().is_some_and(Background::has_work) {
+            self.is_background_held_back = self.flusher.is_asked();
+            if self.is_background_held_back {
+                return;
+            }
             if self.generator.uses_file(self.facts) && !self.file.write(self.terminals.len()) {
                 return;
             }
@@ -336,11 +360,8 @@ impl<'a> Engine<'a> {
         let Some(background) = &mut self.background else { return };
         let page_bytes = self.facts.reading.page_bytes;
         let page = self.facts.places.any_written_page(page_bytes, &mut self.generator.draws);
-        for access in background.wrote(page) {
-            self.flusher.written_elsewhere();
-            let drive = &mut self.drives[self.facts.reading.mount];
-            drive.send(self.agenda.now, Operation::Write, access, Owner::Nobody);
-        }
+        self.flusher.ask_for(background.wrote(page));
+        self.go_on_with_flushing();
     }
 
     fn end_background_round(&mut self) {
@@ -356,7 +377,7 @@ impl<'a> Engine<'a> {
             return;
         }
         self.log.end += log_bytes;
-        self.flusher.changed(self.log.end, dirtied_pages);
+        self.flusher.changed(self.log.end, dirtied_pages, &mut self.generator.draws);
         if let Some(background) = &mut self.background {
             background.changed(dirtied_pages);
         }
@@ -399,9 +420,11 @@ impl<'a> Engine<'a> {
 
     fn go_on_with_log(&mut self) {
         match self.log.next() {
-            Some(Step::Write { mount, access }) => {
-                self.drives[mount].send(self.agenda.now, Operation::Write, access, Owner::Log);
-            }
+            Some(Step::Write { mount, access }) => match self.flusher.throttle(mount) {
+                None => self.drives[mount].send(self.agenda.now, Operation::Write, access, Owner::Log),
+                Some(throttle) if throttle.is_waiting() => self.held_back.push((mount, access)),
+                Some(_) => self.send_buffered_log(mount, access),
+            },
             Some(Step::Flush { mount }) => {
                 self.drives[mount].send(self.agenda.now, Operation::Flush, NOWHERE, Owner::Log);
             }
@@ -418,8 +441,24 @@ impl<'a> Engine<'a> {
         }
     }
 
+    fn send_buffered_log(&mut self, mount: usize, access: Access) {
+        self.cleaner_outstanding += 1;
+        self.drives[mount].send(self.agenda.now, Operation::Write, access, Owner::BufferedLog);
+    }
+
+    /// The kernel's look at how long reads take. Its window is a tick.
+    fn look_at_drives(&mut self) {
+        for (mount, drive) in self.drives.iter_mut().enumerate() {
+            if let Some(throttle) = self.flusher.throttle(mount) {
+                throttle.end_window(drive.take_seen(self.agenda.now), self.cleaner_outstanding);
+            }
+        }
+    }
+
     fn go_on_with_flushing(&mut self) {
+        let mut is_let_through = false;
         while self.flusher.sends_beside(self.cleaner_outstanding) {
+            is_let_through = true;
             let next = self.flusher.next(self.log.end, &self.facts.places, &mut self.generator.draws);
             self.release_waiting();
             match next {
@@ -435,6 +474,14 @@ impl<'a> Engine<'a> {
                 }
                 None => break,
             }
+        }
+        if is_let_through {
+            for (mount, access) in std::mem::take(&mut self.held_back) {
+                self.send_buffered_log(mount, access);
+            }
+        }
+        if self.is_background_held_back && !self.flusher.is_asked() {
+            self.go_on_with_background();
         }
     }
 

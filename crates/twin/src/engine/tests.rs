@@ -40,7 +40,6 @@ fn facts() -> Facts {
         flushing: Flushing::Writeback(Writeback {
             mount: 0,
             page_bytes: PAGE,
-            depth: 32,
             limit_pages: 1_000,
             flushes_per_second: 0.0,
             background: BackgroundWriting { delay_ns: 200_000_000, most_pages: 0, flush_after_pages: 64 },
@@ -54,8 +53,14 @@ fn facts() -> Facts {
 
 fn run(facts: &Facts, request_ns: u64, flush_ns: u64) -> Outcome {
     let device = Box::new(Steady::new(request_ns, flush_ns));
-    let drives =
-        Drives { mounts: vec![Mount { device, flush_stops_the_queue: false, has_volatile_cache: true }] };
+    let drives = Drives {
+        mounts: vec![Mount {
+            device,
+            flush_stops_the_queue: false,
+            has_volatile_cache: true,
+            rotates: false,
+        }],
+    };
     simulate(facts, drives, Window { settle_ns: SECOND, measure_ns: 20 * SECOND, enough: u64::MAX, seed: 1 })
 }
 
@@ -126,6 +131,18 @@ fn pages_are_written_once_by_the_background_writer_or_the_kernel() {
     };
     let (without, with) = (with(0), with(50));
     assert!(without > 0.5 && (with / without - 1.0).abs() < 0.1, "{with} {without}");
+}
+
+#[test]
+fn a_commit_waits_behind_the_write_back() {
+    let commit_ns = |dirtied_pages| {
+        let mut facts = facts();
+        facts.kinds[0].dirtied_pages = dirtied_pages;
+        let outcome = run(&facts, MILLISECOND, MICROSECOND);
+        outcome.waits.commit_ns as f64 / outcome.transactions() as f64
+    };
+    let (without, with) = (commit_ns(0.0), commit_ns(40.0));
+    assert!(with > 1.2 * without, "{with} ns beside writes, {without} ns without");
 }
 
 #[test]

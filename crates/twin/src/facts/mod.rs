@@ -149,6 +149,8 @@ pub struct Mount {
     /// Whether the device has a cache that FLUSH empties. Without one the kernel sends no FLUSH
     /// (Documentation/block/writeback_cache_control.rst).
     pub has_volatile_cache: bool,
+    /// Whether the kernel takes it for a drive that rotates.
+    pub rotates: bool,
 }
 
 impl Facts {

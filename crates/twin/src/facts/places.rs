@@ -91,6 +91,25 @@ impl Stream {
         }
     }
 
+    /// Its pages, of a recording one by one.
+    pub(crate) fn in_no_order(&self, page_bytes: u64, draws: &mut Draws) -> Stream {
+        let Stream::Recorded { accesses, region } = self else { return self.clone() };
+        let pages_of = |access: &Access| {
+            let Access { offset_bytes, size_bytes } = *access;
+            let of = move |begin| Access {
+                offset_bytes: offset_bytes + begin,
+                size_bytes: page_bytes.min(size_bytes - begin),
+            };
+            (0..size_bytes).step_by(page_bytes as usize).map(of)
+        };
+        let mut pages: Vec<Access> = accesses.iter().flat_map(pages_of).collect();
+        for last in (1..pages.len()).rev() {
+            let other = usize::try_from(draws.below(last as u64 + 1)).expect("an index");
+            pages.swap(last, other);
+        }
+        Stream::Recorded { accesses: pages.into(), region: *region }
+    }
+
     /// The index of request number `number` in a recording.
     pub(crate) fn index(&self, number: u64) -> usize {
         match self {

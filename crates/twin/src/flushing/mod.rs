@@ -4,6 +4,7 @@
 //! no terminal.
 
 mod innodb;
+mod throttle;
 mod writeback;
 
 pub use innodb::{Innodb, InnodbRules, Part};
@@ -12,6 +13,7 @@ pub use writeback::{BackgroundWriting, Writeback};
 use crate::draw::Draws;
 use crate::facts::{Access, Places};
 use innodb::Cleaner;
+pub(crate) use throttle::{Seen, Throttle};
 use writeback::Writer;
 
 /// Steps in which a rule sees time pass.
@@ -60,26 +62,51 @@ pub(crate) enum Flusher {
 }
 
 impl Flusher {
-    /// `first_write` is the number of the first page write in a recording.
-    pub(crate) fn new(flushing: &Flushing, first_write: u64) -> Flusher {
+    /// `first_write` is the number of the first page write in a recording. The kernel has a throttle for each mount.
+    pub(crate) fn new(
+        flushing: &Flushing,
+        first_write: u64,
+        throttles: &[Throttle],
+        places: &Places,
+        draws: &mut Draws,
+    ) -> Flusher {
         match flushing {
             Flushing::Innodb(innodb) => Flusher::Innodb(Cleaner::new(innodb.clone(), first_write)),
-            Flushing::Writeback(writeback) => Flusher::Writeback(Writer::new(*writeback, first_write)),
+            Flushing::Writeback(writeback) => {
+                Flusher::Writeback(Writer::new(*writeback, places, draws, throttles[writeback.mount]))
+            }
         }
     }
 
     /// A transaction made that many clean pages dirty. `log_end` is the end of the log, in bytes.
-    pub(crate) fn changed(&mut self, log_end: f64, pages: u64) {
+    pub(crate) fn changed(&mut self, log_end: f64, pages: u64, draws: &mut Draws) {
         match self {
             Flusher::Innodb(cleaner) => cleaner.changed(log_end, pages),
-            Flusher::Writeback(writer) => writer.changed(pages),
+            Flusher::Writeback(writer) => writer.changed(pages, draws),
         }
     }
 
-    /// The server's background writer sends a page to the drive.
-    pub(crate) fn written_elsewhere(&mut self) {
+    /// The server's background writer asks the kernel to write these pages now.
+    pub(crate) fn ask_for(&mut self, pages: Vec<Access>) {
         if let Flusher::Writeback(writer) = self {
-            writer.written_elsewhere();
+            writer.ask_for(pages);
+        }
+    }
+
+    /// The server reads from this mount through the page cache.
+    pub(crate) fn read(&mut self, mount: usize, bytes: u64) {
+        if let Flusher::Writeback(writer) = self
+            && writer.mount() == mount
+        {
+            writer.read(bytes);
+        }
+    }
+
+    /// Whether pages that were asked for are not on their way yet.
+    pub(crate) fn is_asked(&self) -> bool {
+        match self {
+            Flusher::Innodb(_) => false,
+            Flusher::Writeback(writer) => writer.is_asked(),
         }
     }
 
@@ -107,12 +134,19 @@ impl Flusher {
         }
     }
 
-    /// Whether the next phase can begin while so many of its requests are under way. InnoDB's waits for all of them,
-    /// the kernel for one.
-    pub(crate) fn sends_beside(&self, under_way: u64) -> bool {
+    /// Whether the next phase can begin while so many of its requests are under way. InnoDB's waits for all of them.
+    pub(crate) fn sends_beside(&mut self, under_way: u64) -> bool {
         match self {
             Flusher::Innodb(_) => under_way == 0,
-            Flusher::Writeback(writer) => writer.sends_beside(under_way),
+            Flusher::Writeback(writer) => writer.throttle().lets_through(under_way),
+        }
+    }
+
+    /// What holds buffered writes to this mount back. InnoDB's go past the page cache (`O_DIRECT`).
+    pub(crate) fn throttle(&mut self, mount: usize) -> Option<&mut Throttle> {
+        match self {
+            Flusher::Writeback(writer) if writer.mount() == mount => Some(writer.throttle()),
+            _ => None,
         }
     }
 
@@ -120,7 +154,7 @@ impl Flusher {
     pub(crate) fn next(&mut self, log_end: f64, places: &Places, draws: &mut Draws) -> Option<Phase> {
         match self {
             Flusher::Innodb(cleaner) => cleaner.next(log_end, places, draws),
-            Flusher::Writeback(writer) => writer.next(places, draws),
+            Flusher::Writeback(writer) => writer.next(),
         }
     }
 }

@@ -10,9 +10,6 @@ use crate::server::telemetry::Rules;
 /// Pages that the kernel's page cache takes before it lets writers wait: `dirty_background_ratio` of a small
 /// memory. The measured cell did not reach it, or its throughput shows it.
 const PAGE_CACHE_LIMIT_PAGES: u64 = 16_384;
-/// Requests that the kernel's write-back keeps under way beside reads: a quarter of the most, which is three quarters
-/// of a loop device's queue of 128 (`get_limit` in block/blk-wbt.c, `rq_depth_calc_max_depth` in block/blk-rq-qos.c).
-const WRITEBACK_DEPTH: u64 = 24;
 
 pub(super) fn commit(source: &Source<'_>, places: &MountPlaces) -> Commit {
     let logs = source.measurement.flushed_at_commit.clone();
@@ -54,7 +51,6 @@ pub(super) fn flushing(source: &Source<'_>, places: &MountPlaces, writers: f64) 
             Flushing::Writeback(Writeback {
                 mount,
                 page_bytes: source.paging.page_bytes,
-                depth: WRITEBACK_DEPTH,
                 limit_pages: PAGE_CACHE_LIMIT_PAGES,
                 flushes_per_second: (flushes - of_log) / source.measurement.duration_s,
                 background: *background,

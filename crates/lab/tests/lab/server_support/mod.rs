@@ -271,7 +271,7 @@ impl OwnServer {
         let keys = "SELECT COUNT(*) FROM information_schema.referential_constraints WHERE constraint_schema";
         assert_eq!(self.number(&format!("{keys} = '{schema}'")), 10);
         let mut client = ready_client(&RunSpec::new(self.endpoint(), workload, SEED));
-        let summary = client.measure(Duration::from_secs(1), None, &mut |_| ()).unwrap();
+        let summary = client.measure(Duration::from_secs(1), &mut |_| ()).unwrap();
         client.stop().unwrap();
         check_nothing_failed(&summary);
         assert_eq!(summary.metric.name, "new orders per minute, those rolled back by intent included");
@@ -284,7 +284,7 @@ impl OwnServer {
         client.watch(Duration::from_millis(500), &mut |_| ()).unwrap();
         self.crash().unwrap();
         let killed_at = Instant::now();
-        let error = client.measure(PATIENCE, None, &mut |_| ()).unwrap_err();
+        let error = client.measure(PATIENCE, &mut |_| ()).unwrap_err();
         assert!(format!("{error:#}").contains("the load cannot go on"), "{error:#}");
         assert!(killed_at.elapsed() < PATIENCE, "the load went on to the end of the window");
         let error = format!("{:#}", self.counters().unwrap_err());
@@ -318,7 +318,7 @@ impl OwnServer {
         wait_until("the terminal to wait for a lock", || self.counters().unwrap()[waiting] == 1.0);
         provoke(&**self, &mut *opponent);
         let mut give_way = |_: &Second| opponent.rollback().unwrap();
-        let summary = client.measure(Duration::from_secs(3), None, &mut give_way).unwrap();
+        let summary = client.measure(Duration::from_secs(3), &mut give_way).unwrap();
         client.stop().unwrap();
         check_nothing_failed(&summary);
         let longest = summary.kinds.iter().map(|kind| decode(&kind.histogram).unwrap().max());
@@ -450,7 +450,7 @@ pub(crate) fn measure_until(
     let started = Instant::now();
     loop {
         let mut seconds = Vec::new();
-        let summary = client.measure(window, None, &mut |second| seconds.push(second.clone()))?;
+        let summary = client.measure(window, &mut |second| seconds.push(second.clone()))?;
         if has(&summary, &seconds) || started.elapsed() > PATIENCE {
             return Ok((summary, seconds));
         }
