@@ -72,7 +72,7 @@ const REQUEST_BYTES: u64 = 1 << 20;
 /// A pass begins at the latest after that time (`vm.dirty_expire_centisecs`).
 const EXPIRE_SECONDS: u64 = 30;
 /// What is read between the begins of two passes, and a third of it between two, before reclaim meets a dirty page and has all of
-/// them written (`shrink_inactive_list` in mm/vmscan.c): 11 to 17 MB in the block traces of ten cells of PostgreSQL whose passes
+/// them written (`shrink_inactive_list` in mm/vmscan.c): 11 to 17 MB in the block traces of eight cells of PostgreSQL whose passes
 /// are short, 4 to 8 MB between long ones, with 256 MB of memory of which 48 are shared buffers.
 const PASS_READ_BYTES: u64 = 14_000_000;
 
