@@ -8,6 +8,10 @@
 //! * A window has 100 ms also after reads were slow, when the kernel's are shorter.
 //! * The writers of a server without memory for more dirty pages do not raise the depth (`wb_recent_wait`).
 
+use spindle_model::SECOND;
+
+use super::TICKS_PER_SECOND;
+
 /// What a drive did in a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Seen {
@@ -33,8 +37,8 @@ pub(crate) struct Throttle {
 const QUEUE: u64 = 128;
 /// Writes under way at step 0 (`RWB_DEF_DEPTH`).
 const DEPTH: u64 = 16;
-/// `RWB_WINDOW_NSEC`.
-const WINDOW_NS: u64 = 100_000_000;
+/// A tick: `RWB_WINDOW_NSEC` is 100 ms.
+const WINDOW_NS: u64 = SECOND / TICKS_PER_SECOND;
 /// `RWB_MIN_WRITE_SAMPLES`.
 const FEWEST_WRITES: u64 = 3;
 /// `RWB_UNKNOWN_BUMP`.

@@ -240,7 +240,7 @@ mod tests {
         assert_eq!(accesses.iter().map(|access| access.size_bytes / PAGE).sum::<u64>(), 50);
         let has_gap = |pair: &[Access]| pair[0].offset_bytes + pair[0].size_bytes < pair[1].offset_bytes;
         assert!(accesses.windows(2).all(has_gap), "neighbours are one request: {accesses:?}");
-        // The other half; half of what was written before is between.
+        // The other half of the file.
         writer.changed(50, &mut draws);
         assert_eq!(written(&mut writer).iter().map(|access| access.size_bytes / PAGE).sum::<u64>(), 50);
     }
