@@ -44,6 +44,18 @@ pub trait Device: Send {
 
     fn poll(&mut self, now: Instant) -> Option<Completion>;
 
+    /// The next completion from `now` until `limit`, with all events before it: [`Device::poll`] at one event after the other,
+    /// without a call through a table for each. The time is that of the completion, if `now` is not later.
+    fn poll_until(&mut self, now: Instant, limit: Instant) -> Option<Completion> {
+        while let Some(at) = self.poll_at().filter(|at| *at <= limit) {
+            let completion = self.poll(at.max(now));
+            if completion.is_some() {
+                return completion;
+            }
+        }
+        None
+    }
+
     /// The power fails at `now`. Requests in flight never complete. The returned fates state the content of
     /// the medium for every write that was not durable. The device is then as after power-on, with an empty
     /// queue.
@@ -206,6 +218,10 @@ impl Device for Box<dyn Device> {
 
     fn poll(&mut self, now: Instant) -> Option<Completion> {
         (**self).poll(now)
+    }
+
+    fn poll_until(&mut self, now: Instant, limit: Instant) -> Option<Completion> {
+        (**self).poll_until(now, limit)
     }
 
     fn power_cut(&mut self, now: Instant) -> PowerCut {

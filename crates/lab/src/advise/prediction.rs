@@ -16,7 +16,7 @@ pub struct Storage {
 }
 
 /// Time that brings the terminals into motion.
-const SETTLE_NS: u64 = 2_000_000_000;
+pub(super) const SETTLE_NS: u64 = 2_000_000_000;
 /// Transactions from which on a mean is known well enough, and the longest time to wait for them.
 const ENOUGH: u64 = 20_000;
 

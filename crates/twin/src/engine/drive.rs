@@ -145,32 +145,39 @@ impl Drive {
         if self.done.is_empty() { self.device.poll_at() } else { Some(Instant::ZERO) }
     }
 
-    /// The owner of a request that is done at `now`.
-    pub(super) fn take(&mut self, now: Instant) -> Option<Owner> {
+    /// The owner of the next request that is done from `now` until `limit`, and when it is.
+    pub(super) fn take(&mut self, now: Instant, limit: Instant) -> Option<(Instant, Owner)> {
+        let mut at = now;
         while self.done.is_empty() {
-            let completion = self.device.poll(now)?;
-            let index = usize::try_from(completion.id.0 - self.first_id).expect("a request in flight");
-            let InFlight { operation, since, owner } =
-                self.in_flight[index].take().expect("the device completed a request twice");
-            while let Some(None) = self.in_flight.front() {
-                self.in_flight.pop_front();
-                self.first_id += 1;
-            }
-            self.watched = self.watched.filter(|(id, _)| *id != completion.id);
-            match operation {
-                Operation::Read => {
-                    let least_ns = self.seen.least_read_ns.unwrap_or(u64::MAX).min(now - since);
-                    self.seen.least_read_ns = Some(least_ns);
-                }
-                _ => self.seen.writes += 1,
-            }
-            if operation == Operation::Flush {
-                self.flushed(now);
-            } else {
-                self.done.push_back(owner);
-            }
+            let completion = self.device.poll_until(at, limit)?;
+            at = at.max(completion.at);
+            self.complete(at, completion.id);
         }
-        self.done.pop_front()
+        Some((at, self.done.pop_front()?))
+    }
+
+    fn complete(&mut self, now: Instant, id: RequestId) {
+        let index = usize::try_from(id.0 - self.first_id).expect("a request in flight");
+        let InFlight { operation, since, owner } =
+            self.in_flight[index].take().expect("the device completed a request twice");
+        while let Some(None) = self.in_flight.front() {
+            self.in_flight.pop_front();
+            self.first_id += 1;
+        }
+        self.watched = self.watched.filter(|(watched, _)| *watched != id);
+        match operation {
+            Operation::Read => {
+                let least_ns = self.seen.least_read_ns.unwrap_or(u64::MAX).min(now - since);
+                self.seen.least_read_ns = Some(least_ns);
+            }
+            Operation::Write => self.seen.writes += 1,
+            _ => {}
+        }
+        if operation == Operation::Flush {
+            self.flushed(now);
+        } else {
+            self.done.push_back(owner);
+        }
     }
 
     fn flushed(&mut self, now: Instant) {
@@ -208,9 +215,12 @@ mod tests {
 
     /// Owners in the order in which they are answered.
     fn order(drive: &mut Drive) -> Vec<Owner> {
+        let mut now = Instant::ZERO;
         let mut owners = Vec::new();
-        while let Some(at) = drive.next_at() {
-            owners.extend(std::iter::from_fn(|| drive.take(at)));
+        while let Some((at, owner)) = drive.take(now, Instant::FAR_FUTURE) {
+            assert!(at >= now);
+            now = at;
+            owners.push(owner);
         }
         owners
     }

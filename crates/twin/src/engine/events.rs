@@ -127,40 +127,53 @@ impl<'a> Engine<'a> {
 
     fn run_until(&mut self, end: Instant, enough: u64) {
         while self.window.count < enough {
-            let drive = self.drives.iter().filter_map(Drive::next_at).min();
-            let Some(at) = [drive, self.agenda.next_at()].into_iter().flatten().min() else { break };
-            if at > end {
-                break;
+            let event_at = self.agenda.next_at().filter(|at| *at <= end);
+            if let Some((at, owner)) = self.take_completion(event_at.unwrap_or(end)) {
+                self.agenda.now = at;
+                self.complete(owner);
+            } else if let Some(at) = event_at {
+                self.agenda.now = self.agenda.now.max(at);
+                if let Some(event) = self.agenda.pop() {
+                    self.happen(event);
+                }
+            } else {
+                self.agenda.now = self.agenda.now.max(end);
+                return;
             }
-            self.agenda.now = self.agenda.now.max(at);
-            if drive == Some(at) {
-                self.take_completions();
-            } else if let Some(event) = self.agenda.pop() {
-                self.happen(event);
-            }
-        }
-        if self.window.count < enough {
-            self.agenda.now = self.agenda.now.max(end);
         }
     }
 
-    fn take_completions(&mut self) {
-        for mount in 0..self.drives.len() {
-            while let Some(owner) = self.drives[mount].take(self.agenda.now) {
-                match owner {
-                    Owner::Terminal(terminal) => self.end_read(terminal),
-                    Owner::Nobody => {}
-                    Owner::Log => self.go_on_with_log(),
-                    Owner::Cleaner => {
-                        self.cleaner_outstanding -= 1;
-                        self.go_on_with_flushing();
-                    }
-                    Owner::BufferedLog => {
-                        self.cleaner_outstanding -= 1;
-                        self.go_on_with_log();
-                        self.go_on_with_flushing();
-                    }
-                }
+    /// The next request that is done until `limit`, of any drive.
+    fn take_completion(&mut self, limit: Instant) -> Option<(Instant, Owner)> {
+        loop {
+            let next_at = |drive: &Drive| drive.next_at().unwrap_or(Instant::FAR_FUTURE);
+            let first = (0..self.drives.len()).min_by_key(|mount| next_at(&self.drives[*mount]))?;
+            if next_at(&self.drives[first]) > limit {
+                return None;
+            }
+            // What it does may come after the next event of another.
+            let others = self.drives.iter().enumerate().filter(|(mount, _)| *mount != first);
+            let limit = others.map(|(_, drive)| next_at(drive)).min().unwrap_or(limit).min(limit);
+            let taken = self.drives[first].take(self.agenda.now, limit);
+            if taken.is_some() {
+                return taken;
+            }
+        }
+    }
+
+    fn complete(&mut self, owner: Owner) {
+        match owner {
+            Owner::Terminal(terminal) => self.end_read(terminal),
+            Owner::Nobody => {}
+            Owner::Log => self.go_on_with_log(),
+            Owner::Cleaner => {
+                self.cleaner_outstanding -= 1;
+                self.go_on_with_flushing();
+            }
+            Owner::BufferedLog => {
+                self.cleaner_outstanding -= 1;
+                self.go_on_with_log();
+                self.go_on_with_flushing();
             }
         }
     }

@@ -63,6 +63,7 @@ impl Throttle {
             self.idle_windows += 1;
             if self.idle_windows >= IDLE_WINDOWS {
                 self.step -= self.step.signum();
+                self.idle_windows = 0;
             }
         }
     }
@@ -147,10 +148,10 @@ mod tests {
     #[test]
     fn an_idle_drive_returns_to_the_first_depth() {
         let mut throttle = Throttle::new(false, false);
-        throttle.end_window(FAST, 1);
-        for _ in 0..IDLE_WINDOWS {
-            assert_eq!(throttle.depth(), 8);
-            throttle.end_window(Seen::default(), 0);
+        (0..2).for_each(|_| throttle.end_window(FAST, 1));
+        for depth in [16, 8, 4] {
+            assert_eq!(throttle.depth(), depth);
+            (0..IDLE_WINDOWS).for_each(|_| throttle.end_window(Seen::default(), 0));
         }
         assert_eq!(throttle.depth(), 4);
     }

@@ -181,6 +181,8 @@ impl Writer {
             self.read_bytes = 0;
             self.left_of_pass = dirty_pages;
         }
+        // Others ask for pages of the pass too.
+        self.left_of_pass = self.left_of_pass.min(self.dirty.len() as u64);
         self.read_in_pass_bytes = self.read_bytes;
         let mut request = self.dirty_from(self.cursor)?;
         self.left_of_pass -= 1;

@@ -14,7 +14,7 @@ pub use pools::PoolComparison;
 
 use super::calibration::with_locks;
 use super::facts::facts;
-use super::prediction::{Storage, predict, with_slower_cores};
+use super::prediction::{SETTLE_NS, Storage, predict, with_slower_cores};
 use super::source::{Source, scenario_of};
 use crate::record::input::Records;
 use crate::record::{Cell, Warning};
@@ -38,7 +38,9 @@ pub struct Comparison {
     pub measured_p99_ms: Option<f64>,
     /// Whether this machine limited one of the two cells, not its storage. Such a comparison counts in no error.
     pub is_limited: bool,
-    /// Time that the simulation took, in seconds, and the model time that it covered.
+    /// Whether a disk is among the drives of the predicted cell.
+    pub rotates: bool,
+    /// Processor time that the simulation took, in seconds, and the model time that it covered.
     pub took_s: f64,
     pub simulated_s: f64,
 }
@@ -56,6 +58,10 @@ impl Comparison {
     pub fn is_of_another(&self) -> bool {
         self.from != self.of
     }
+
+    fn speed(&self) -> f64 {
+        self.simulated_s / self.took_s.max(1e-9)
+    }
 }
 
 /// What a record says about predictions.
@@ -66,12 +72,29 @@ pub struct Validation {
     /// By [`Comparison::experiment`], in alphabetical order.
     pub experiments: BTreeMap<String, Errors>,
     pub comparisons: Vec<Comparison>,
+    /// Of storage with a disk, and without.
+    pub speed_on_disks: Option<Speed>,
+    pub speed_on_others: Option<Speed>,
     /// Of cells that differ in their buffer pool only.
     pub pools: Vec<PoolComparison>,
     /// Names of cells with fewer than [`RATE_TRANSACTIONS`].
     pub left_out: Vec<String>,
     /// Names of cells that this machine limited, by the warnings of their trials.
     pub limited: Vec<String>,
+}
+
+/// Simulated seconds for each second of one core.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Speed {
+    pub median: f64,
+    pub slowest: f64,
+}
+
+impl Speed {
+    fn of<'a>(comparisons: impl Iterator<Item = &'a Comparison>) -> Option<Speed> {
+        let speeds: Vec<f64> = comparisons.map(Comparison::speed).sorted_by(f64::total_cmp).collect();
+        Some(Speed { median: median(&speeds)?, slowest: *speeds.first()? })
+    }
 }
 
 /// Transactions that a quantile of 99 % needs (METHODOLOGY.md).
@@ -101,7 +124,9 @@ impl Known<'_> {
 /// # Errors
 /// No cell of the record can be predicted: why the first cannot. No two differ in their storage only, or in their
 /// buffer pool only.
-pub fn validate(records: &Records, directory: &Path, clock: &dyn Fn() -> f64) -> Result<Validation> {
+///
+/// `cpu_s` tells the processor time of this process.
+pub fn validate(records: &Records, directory: &Path, cpu_s: &dyn Fn() -> f64) -> Result<Validation> {
     let scenario = scenario_of(records)?;
     let (mut known, mut left_out) = (Vec::new(), Vec::new());
     let mut refusal = None;
@@ -124,7 +149,7 @@ pub fn validate(records: &Records, directory: &Path, clock: &dyn Fn() -> f64) ->
     for from in &known {
         for of in known.iter().filter(|of| experiment(of.source.cell) == experiment(from.source.cell)) {
             if of.storage.stacks.len() == from.storage.stacks.len() {
-                comparisons.push(compare(from, of, clock));
+                comparisons.push(compare(from, of, cpu_s));
             }
         }
     }
@@ -138,9 +163,12 @@ pub fn validate(records: &Records, directory: &Path, clock: &dyn Fn() -> f64) ->
     let experiments = by_experiment.into_iter().filter_map(|(name, of_it)| Some((name, errors(of_it).ok()?)));
     let limited =
         known.iter().filter(|one| one.is_limited()).map(|one| one.source.cell.name.clone()).collect();
+    let (on_disks, on_others) = comparisons.iter().partition::<Vec<&Comparison>, _>(|one| one.rotates);
     Ok(Validation {
         errors: errors_of_all,
         experiments: experiments.collect(),
+        speed_on_disks: Speed::of(on_disks.into_iter()),
+        speed_on_others: Speed::of(on_others.into_iter()),
         comparisons,
         pools,
         left_out,
@@ -173,11 +201,11 @@ fn experiment(cell: &Cell) -> String {
     format!("{}, {}", cell.server, cell.workload)
 }
 
-fn compare(from: &Known<'_>, of: &Known<'_>, clock: &dyn Fn() -> f64) -> Comparison {
+fn compare(from: &Known<'_>, of: &Known<'_>, cpu_s: &dyn Fn() -> f64) -> Comparison {
     let facts = at_dilation_of(from, of);
-    let began = clock();
+    let began = cpu_s();
     let outcome = predict(&facts, &of.storage, of.source.measurement.duration_s, 1);
-    let took_s = clock() - began;
+    let took_s = cpu_s() - began;
     let enough = |count: u64| count >= P99_TRANSACTIONS;
     let latency = &of.source.measurement.latency;
     let p99_ms = outcome.latency_ns(0.99, |_| true).map(|ns| ns as f64 / 1e6);
@@ -190,8 +218,9 @@ fn compare(from: &Known<'_>, of: &Known<'_>, clock: &dyn Fn() -> f64) -> Compari
         predicted_p99_ms: p99_ms.filter(|_| enough(outcome.transactions())),
         measured_p99_ms: enough(latency.count).then_some(latency.p99_ms),
         is_limited: from.is_limited() || of.is_limited(),
+        rotates: of.storage.stacks.iter().any(|stack| stack.tree().rotates()),
         took_s,
-        simulated_s: outcome.elapsed_ns as f64 / 1e9,
+        simulated_s: (SETTLE_NS + outcome.elapsed_ns) as f64 / 1e9,
     }
 }
 
@@ -215,16 +244,13 @@ pub struct Errors {
     pub in_order: Option<f64>,
     /// Median of the sizes of the errors of p99.
     pub p99_median: Option<f64>,
-    /// Simulated seconds for each second of the simulation.
-    pub speed: f64,
 }
 
 /// # Errors
 /// There is no prediction of another cell.
 fn errors<'a>(comparisons: impl IntoIterator<Item = &'a Comparison>) -> Result<Errors, Mistake> {
-    let comparisons: Vec<&Comparison> = comparisons.into_iter().collect();
     let others: Vec<&Comparison> =
-        comparisons.iter().copied().filter(|one| one.is_of_another() && !one.is_limited).collect();
+        comparisons.into_iter().filter(|one| one.is_of_another() && !one.is_limited).collect();
     let sizes = |errors: Vec<f64>| {
         let mut sizes: Vec<f64> = errors.into_iter().map(f64::abs).collect();
         sizes.sort_by(f64::total_cmp);
@@ -239,7 +265,6 @@ fn errors<'a>(comparisons: impl IntoIterator<Item = &'a Comparison>) -> Result<E
     let orders = orders(&others);
     let right = orders.iter().filter(|is_right| **is_right).count();
     let p99 = sizes(others.iter().filter_map(|one| one.p99_error()).collect());
-    let sum = |figure: fn(&Comparison) -> f64| comparisons.iter().copied().map(figure).sum::<f64>();
     Ok(Errors {
         predictions: all.len(),
         median,
@@ -247,7 +272,6 @@ fn errors<'a>(comparisons: impl IntoIterator<Item = &'a Comparison>) -> Result<E
         pairs: orders.len(),
         in_order: (!orders.is_empty()).then(|| right as f64 / orders.len() as f64),
         p99_median: self::median(&p99),
-        speed: sum(|one| one.simulated_s) / sum(|one| one.took_s).max(1e-9),
     })
 }
 
@@ -284,6 +308,7 @@ mod tests {
             predicted_p99_ms: None,
             measured_p99_ms: Some(1.0),
             is_limited: false,
+            rotates: false,
             took_s: 0.1,
             simulated_s: 50.0,
         }
@@ -301,7 +326,15 @@ mod tests {
         .unwrap();
         assert_eq!((found.predictions, found.pairs, found.in_order), (3, 1, Some(1.0)));
         assert!((found.median - 0.1).abs() < 1e-9 && (found.within_fifth - 2.0 / 3.0).abs() < 1e-9);
-        assert!((found.speed - 500.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn the_speed_of_predictions_is_that_of_the_middle_one() {
+        let comparisons =
+            [0.1, 0.2, 0.5].map(|took_s| Comparison { took_s, ..comparison("a", "b", 1.0, 1.0) });
+        let speed = Speed::of(comparisons.iter()).unwrap();
+        assert!((speed.median - 250.0).abs() < 1e-9 && (speed.slowest - 100.0).abs() < 1e-9, "{speed:?}");
+        assert_eq!(Speed::of([].iter()), None);
     }
 
     #[test]

@@ -3,7 +3,6 @@
 mod confirm;
 
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
 use anyhow::Result;
 use clap::Args;
@@ -19,9 +18,10 @@ use crate::advise::prediction::Storage;
 use crate::advise::prices::Prices;
 use crate::advise::source::{Source, scenario_of};
 use crate::advise::validation::{
-    self, Comparison, Errors, PoolComparison, RATE_TRANSACTIONS, Validation, measured_storage,
+    self, Comparison, Errors, PoolComparison, RATE_TRANSACTIONS, Speed, Validation, measured_storage,
 };
 use crate::cmd::output::{columns, print, print_answer};
+use crate::observe::machine::own_cpu_s;
 use crate::record::Cell;
 use crate::record::input::{self, Records};
 use crate::scenario::Scenario;
@@ -215,9 +215,7 @@ fn chosen<'a>(records: &'a Records, name: Option<&str>) -> Result<(&'a Cell, &'s
 }
 
 fn validate(arguments: &AdviseArguments, records: &Records, directory: &Path) -> Result<()> {
-    let began = Instant::now();
-    let clock = || began.elapsed().as_secs_f64();
-    let validation = validation::validate(records, directory, &clock)?;
+    let validation = validation::validate(records, directory, &own_cpu_s)?;
     print_answer(arguments.json, &validation, || table(&validation))
 }
 
@@ -271,10 +269,15 @@ fn of_errors(validation: &Validation, errors: &Errors) -> String {
     let experiments = validation.experiments.iter().map(|(name, errors)| (name.clone(), errors));
     let head = ["server, workload", "predictions", "median error", "within 20 %", "in order", "p99 error"];
     let rows = experiments.chain([all]).map(|(name, errors)| summary(name, errors));
+    let speeds = [("disks", validation.speed_on_disks), ("other storage", validation.speed_on_others)];
+    let speeds = speeds.into_iter().filter_map(|(on, speed)| {
+        let Speed { median, slowest } = speed?;
+        Some(format!("{median:.0} on {on} (the slowest {slowest:.0})"))
+    });
     format!(
-        "{}\n{:.0} times faster than real time\n",
+        "{}\ntimes faster than real time, the middle prediction: {}\n",
         columns(std::iter::once(head.map(str::to_owned)).chain(rows)),
-        errors.speed,
+        speeds.collect::<Vec<_>>().join(", ")
     )
 }
 
