@@ -1,18 +1,20 @@
-//! The database with another buffer pool: fewer reads, by the reuse of pages in its block trace.
+//! The database with another buffer pool: fewer reads and fewer writes, by the reuse of pages in its block trace.
 
 use spindle_base::Mistake;
-use spindle_model::Operation;
-use spindle_twin::trace::MissCurve;
-use spindle_twin::{Facts, Flushing, Innodb, Kind};
+use spindle_twin::trace::{MissCurve, Rewrites, page_uses};
+use spindle_twin::{Ahead, Facts, Flushing, Innodb, Kind, Reading};
 
 use super::source::Source;
 use crate::record::FileClass;
-use crate::server::telemetry::Midpoint;
+use crate::server::telemetry::{Midpoint, Rules};
 
 /// What a block trace tells of other buffer pools.
 #[derive(Debug)]
 pub struct Memory {
     curve: MissCurve,
+    rewrites: Rewrites,
+    /// After which a change is written, in the time of the trace.
+    oldest_change_ns: f64,
     pool_pages: u64,
     page_bytes: u64,
     /// `None` for a server without such a list.
@@ -62,15 +64,19 @@ impl Memory {
             Mistake::new("another buffer pool needs a block trace, which `spindle run --trace` keeps")
         })?;
         let page_bytes = source.paging.page_bytes;
-        let reads = trace.requests.iter().filter(|request| request.operation == Operation::Read);
-        let pages = reads.flat_map(|read| {
-            let first = read.offset_bytes / page_bytes;
-            first..first + read.size_bytes.div_ceil(page_bytes)
-        });
-        let curve = MissCurve::of(&pages.collect::<Vec<_>>()).ok_or_else(|| {
+        let uses = page_uses(&trace.requests, page_bytes);
+        let reads = uses.iter().filter(|page_use| !page_use.is_write).map(|page_use| page_use.page);
+        let curve = MissCurve::of(&reads.collect::<Vec<_>>()).ok_or_else(|| {
             Mistake::new("another buffer pool cannot be predicted: hardly any page was read twice in the trace; measure for longer")
         })?;
-        Ok(Memory { curve, pool_pages: source.paging.pool_pages, page_bytes, list: MidpointList::of(source) })
+        Ok(Memory {
+            curve,
+            rewrites: Rewrites::of(&uses),
+            oldest_change_ns: oldest_change_s(source) * 1e9,
+            pool_pages: source.paging.pool_pages,
+            page_bytes,
+            list: MidpointList::of(source),
+        })
     }
 
     pub fn pool_bytes(&self) -> u64 {
@@ -79,13 +85,13 @@ impl Memory {
 
     /// Share of the reads that are left with a pool of that size, and whether the trace is long enough to know.
     pub fn left(&self, pool_bytes: u64) -> (f64, bool) {
-        let more = (pool_bytes / self.page_bytes).saturating_sub(self.pool_pages) as f64;
-        let pages = self.turnover_pages(more);
+        let pages = self.turnover_pages(pool_bytes);
         (self.curve.left(pages), pages <= self.curve.longest_pages())
     }
 
-    /// Pages that are read before a page leaves a pool that is larger by `more`.
-    fn turnover_pages(&self, more: f64) -> f64 {
+    /// Pages that are read before a page leaves a pool of that size.
+    fn turnover_pages(&self, pool_bytes: u64) -> f64 {
+        let more = (pool_bytes / self.page_bytes).saturating_sub(self.pool_pages) as f64;
         let measured = self.curve.turnover_pages();
         let Some(list) = &self.list else { return measured + more };
         // Twice the pool makes the whole difference; for a part of it, a part is taken.
@@ -93,19 +99,65 @@ impl Memory {
         measured + (list.turnover_pages(more) - measured).max(0.0) * part
     }
 
+    /// Share of the writes for room that are left with a pool of that size.
+    fn writes_left(&self, pool_bytes: u64) -> f64 {
+        let pages = self.turnover_pages(pool_bytes);
+        self.rewrites.left(self.curve.turnover_pages(), pages, self.oldest_change_ns)
+    }
+
     /// The facts with a pool of that size, which is not smaller than the measured one.
     pub fn with_pool(&self, facts: &Facts, pool_bytes: u64) -> Facts {
         let (left, _) = self.left(pool_bytes);
-        let kinds =
-            facts.kinds.iter().map(|kind| Kind { reads: kind.reads * left, ..kind.clone() }).collect();
-        let flushing = match facts.flushing.clone() {
+        let (flushing, dirtied) = match &facts.flushing {
             Flushing::Innodb(innodb) => {
-                Flushing::Innodb(Innodb { buffer_pool_pages: pool_bytes / self.page_bytes, ..innodb })
+                let cold_left = self.writes_left(pool_bytes);
+                let dirtied = innodb.hot_share + (1.0 - innodb.hot_share) * cold_left;
+                let innodb = with_larger_pool(innodb, pool_bytes / self.page_bytes, left, cold_left);
+                (Flushing::Innodb(innodb), dirtied)
             }
-            other @ Flushing::Writeback(_) => other,
+            other @ Flushing::Writeback(_) => (other.clone(), 1.0),
         };
-        Facts { kinds, flushing, ..facts.clone() }
+        let with_pool = |kind: &Kind| Kind {
+            reads: kind.reads * left,
+            dirtied_pages: kind.dirtied_pages * dirtied,
+            ..kind.clone()
+        };
+        let ahead = match facts.reading.ahead.clone() {
+            Ahead::Counted { requests, pages } => Ahead::Counted { requests: requests * left, pages },
+            // Behind each read that is left.
+            traced @ Ahead::Traced(_) => traced,
+        };
+        Facts {
+            kinds: facts.kinds.iter().map(with_pool).collect(),
+            reading: Reading { ahead, ..facts.reading.clone() },
+            flushing,
+            ..facts.clone()
+        }
     }
+}
+
+/// Of the reads, and of the pages that become dirty and are written for room, those shares are left.
+fn with_larger_pool(innodb: &Innodb, pool_pages: u64, reads_left: f64, cold_left: f64) -> Innodb {
+    let hot = innodb.hot_share;
+    let cold = (1.0 - hot) * cold_left;
+    let written_for_read =
+        if reads_left > 0.0 { innodb.written_for_read * cold_left / reads_left } else { 0.0 };
+    let cold_pages = written_for_read.min(1.0) * pool_pages as f64;
+    Innodb {
+        buffer_pool_pages: pool_pages,
+        hot_share: if hot + cold > 0.0 { hot / (hot + cold) } else { hot },
+        written_for_read,
+        usual_cold_pages: cold_pages,
+        first_cold_pages: cold_pages as u64,
+        ..innodb.clone()
+    }
+}
+
+/// How old a change becomes that nothing else has written, for the room in the log.
+fn oldest_change_s(source: &Source<'_>) -> f64 {
+    let Rules::Innodb(rules) = &source.paging.rules else { return f64::INFINITY };
+    let log_bytes_per_s = source.paging.log_bytes / source.measurement.duration_s;
+    rules.oldest_change_bytes(source.paging.page_bytes) / log_bytes_per_s
 }
 
 #[cfg(test)]
@@ -147,7 +199,15 @@ mod tests {
         let small = misses(POOL, false);
         let list = MidpointList { rule: RULE, pages: POOL as f64, reads_per_s: 200.0 };
         let curve = MissCurve::of(&small).expect("pages are read again");
-        let memory = Memory { curve, pool_pages: POOL as u64, page_bytes: 1, list: Some(list) };
+        let rewrites = Rewrites::of(&[]);
+        let memory = Memory {
+            curve,
+            rewrites,
+            oldest_change_ns: f64::INFINITY,
+            pool_pages: POOL as u64,
+            page_bytes: 1,
+            list: Some(list),
+        };
         assert_eq!(memory.left(POOL as u64), (1.0, true));
         // The larger the step, the more pages have other uses than the trace tells.
         for (times, most) in [(2, 0.15), (4, 0.3)] {

@@ -95,11 +95,12 @@ fn the_page_of_the_twin_has_what_the_record_of_pools_gives() {
         let workload = if one["of"].as_str().unwrap().contains("tpcc") { "TPC-C" } else { "`oltp`" };
         let (_, pool) = one["from"].as_str().unwrap().split_once('=').unwrap();
         let row = format!(
-            "| {workload} | {pool} | {:.0} times | {:.2} | {:.2} | {} | {} |",
+            "| {workload} | {pool} | {:.0} times | {:.2} | {:.2} | {} | {} | {} |",
             figure("times"),
             figure("predicted_reads"),
             figure("measured_reads"),
             error("predicted_reads", "measured_reads"),
+            error("predicted_writes", "measured_writes"),
             error("predicted", "measured")
         );
         assert!(page.contains(&row), "docs/results/twin.md lacks {row}");

@@ -125,6 +125,11 @@ struct Batch {
 }
 
 impl InnodbRules {
+    /// Bytes of the log after which a change is written for its age at the latest.
+    pub fn oldest_change_bytes(&self, page_bytes: u64) -> f64 {
+        self.age_limits(page_bytes).0
+    }
+
     /// Ages of the checkpoint from which on the cleaner writes as fast as it may, and from which on transactions
     /// wait.
     fn age_limits(&self, page_bytes: u64) -> (f64, f64) {

@@ -56,13 +56,7 @@ pub fn classify(requests: &[Traced]) -> Classified {
     found.reads = of(Operation::Read).map(access).collect();
     found.are_ahead = are_ahead(&of(Operation::Read).collect::<Vec<_>>());
     found.flushes = of(Operation::Flush).count() as u64;
-    let logs = logs(requests);
-    let mut purposes: Vec<Purpose> = vec![Purpose::Page; requests.len()];
-    for (number, log) in logs.iter().enumerate() {
-        let purpose = if number == 0 { Purpose::Log } else { Purpose::Journal };
-        log.writes.iter().for_each(|index| purposes[*index] = purpose);
-    }
-    mark_doublewrites(requests, &mut purposes);
+    let purposes = purposes(requests);
     let writes_of = |wanted: Purpose| -> Vec<Access> {
         let all = requests.iter().zip(&purposes);
         all.filter(|(request, purpose)| request.operation == Operation::Write && **purpose == wanted)
@@ -76,6 +70,31 @@ pub fn classify(requests: &[Traced]) -> Classified {
     let doublewrites = writes_of(Purpose::Doublewrite);
     (found.doublewrites, found.doublewrite) = (doublewrites.len() as u64, Region::around(&doublewrites));
     found
+}
+
+/// A page that was read or written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PageUse {
+    pub page: u64,
+    pub at: Instant,
+    pub is_write: bool,
+}
+
+/// All uses of the data's pages.
+pub fn page_uses(requests: &[Traced], page_bytes: u64) -> Vec<PageUse> {
+    let purposes = purposes(requests);
+    let of_data = requests.iter().zip(&purposes).filter(|(request, purpose)| match request.operation {
+        Operation::Read => true,
+        Operation::Write => **purpose == Purpose::Page,
+        _ => false,
+    });
+    let uses = of_data.flat_map(|(request, _)| {
+        let first = request.offset_bytes / page_bytes;
+        let is_write = request.operation == Operation::Write;
+        let pages = first..first + request.size_bytes.div_ceil(page_bytes);
+        pages.map(move |page| PageUse { page, at: request.at, is_write })
+    });
+    uses.collect()
 }
 
 fn are_ahead(reads: &[&Traced]) -> Vec<bool> {
@@ -147,6 +166,17 @@ enum Purpose {
 
 fn access(request: &Traced) -> Access {
     Access { offset_bytes: request.offset_bytes, size_bytes: request.size_bytes }
+}
+
+/// Of each request that is a write.
+fn purposes(requests: &[Traced]) -> Vec<Purpose> {
+    let mut purposes: Vec<Purpose> = vec![Purpose::Page; requests.len()];
+    for (number, log) in logs(requests).iter().enumerate() {
+        let purpose = if number == 0 { Purpose::Log } else { Purpose::Journal };
+        log.writes.iter().for_each(|index| purposes[*index] = purpose);
+    }
+    mark_doublewrites(requests, &mut purposes);
+    purposes
 }
 
 /// Chains that are long enough for a log, joined where one ends near the begin of another; that with the most

@@ -1,8 +1,10 @@
-//! What a block trace tells: the places of reads and of page writes (`classify.rs`), and how many reads another
-//! buffer pool would save (`reuse.rs`).
+//! What a block trace tells: the places of reads and of page writes (`classify.rs`), and how many reads
+//! (`reuse.rs`) and page writes (`rewrites.rs`) another buffer pool would save.
 
 mod classify;
 mod reuse;
+mod rewrites;
 
-pub use classify::{Classified, classify};
+pub use classify::{Classified, PageUse, classify, page_uses};
 pub use reuse::MissCurve;
+pub use rewrites::Rewrites;

@@ -28,7 +28,7 @@ pub struct MissCurve {
     longest: f64,
 }
 
-/// Reads that are followed without sampling.
+/// Uses that are followed without sampling.
 const FOLLOWED_MOST: usize = 1 << 20;
 /// Reads of pages that were read before, below which there is no curve.
 const AGAIN_LEAST: usize = 100;
@@ -40,15 +40,17 @@ impl MissCurve {
     /// The curve of these page numbers, in the order in which they were read. `None` if hardly any was read
     /// twice.
     pub fn of(pages: &[u64]) -> Option<MissCurve> {
-        let every = pages.len().div_ceil(FOLLOWED_MOST).next_power_of_two() as u64;
-        let followed: Vec<u64> =
-            pages.iter().copied().filter(|page| split_mix(*page).is_multiple_of(every)).collect();
-        let Distances { mut again, mut first } = distances(&followed);
+        let (followed, every) = followed(pages, |page| *page);
+        // Those of first reads rise.
+        let (mut again, mut first) = (Vec::new(), Vec::new());
+        for reuse in reuses(&followed) {
+            match reuse.scaled(every) {
+                Reuse::Again(distance) => again.push(distance),
+                Reuse::First(before) => first.push(before),
+            }
+        }
         if again.len() < AGAIN_LEAST {
             return None;
-        }
-        for distance in again.iter_mut().chain(&mut first) {
-            *distance *= every as f64;
         }
         again.sort_by(f64::total_cmp);
         let turnover_pages = again[(again.len() as f64 * EARLY) as usize];
@@ -77,29 +79,49 @@ impl MissCurve {
     }
 }
 
-struct Distances {
-    /// Of reads of pages that were read before.
-    again: Vec<f64>,
-    /// Different pages before the first read of a page, rising.
-    first: Vec<f64>,
+/// A read by the number of different pages.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Reuse {
+    /// That were read since the page's last read.
+    Again(f64),
+    /// That were read before, since the trace began; the page was not among them.
+    First(f64),
 }
 
-/// The number of different pages since the last read of the same page, by a tree of the last reads.
-fn distances(pages: &[u64]) -> Distances {
+impl Reuse {
+    /// For one page in so many.
+    pub(super) fn scaled(self, every: u64) -> Reuse {
+        match self {
+            Reuse::Again(distance) => Reuse::Again(distance * every as f64),
+            Reuse::First(before) => Reuse::First(before * every as f64),
+        }
+    }
+}
+
+/// The uses of the pages that are followed, which are one in so many.
+pub(super) fn followed<Use: Copy>(uses: &[Use], page: impl Fn(&Use) -> u64) -> (Vec<Use>, u64) {
+    let every = uses.len().div_ceil(FOLLOWED_MOST).next_power_of_two() as u64;
+    let kept = uses.iter().filter(|page_use| split_mix(page(page_use)).is_multiple_of(every));
+    (kept.copied().collect(), every)
+}
+
+/// Of each read, by a tree of the last reads.
+pub(super) fn reuses(pages: &[u64]) -> Vec<Reuse> {
     let mut tree = Tree::new(pages.len());
     let mut last: BTreeMap<u64, usize> = BTreeMap::new();
-    let mut found = Distances { again: Vec::new(), first: Vec::new() };
-    for (now, page) in pages.iter().enumerate() {
-        match last.insert(*page, now) {
+    let of_read = |(now, page): (usize, &u64)| {
+        let reuse = match last.insert(*page, now) {
             Some(before) => {
-                found.again.push((tree.until(now) - tree.until(before + 1)) as f64);
+                let between = tree.until(now) - tree.until(before + 1);
                 tree.add(before, -1);
+                Reuse::Again(between as f64)
             }
-            None => found.first.push((last.len() - 1) as f64),
-        }
+            None => Reuse::First((last.len() - 1) as f64),
+        };
         tree.add(now, 1);
-    }
-    found
+        reuse
+    };
+    pages.iter().enumerate().map(of_read).collect()
 }
 
 /// Kaplan and Meier: the share of reads whose distance is longer than each observed one.
@@ -156,9 +178,9 @@ mod tests {
 
     #[test]
     fn distances_count_different_pages() {
-        let found = distances(&[1, 2, 3, 2, 2, 1]);
-        assert_eq!(found.again, [1.0, 0.0, 2.0]);
-        assert_eq!(found.first, [0.0, 1.0, 2.0]);
+        let (first, again) = (Reuse::First, Reuse::Again);
+        let expect = [first(0.0), first(1.0), first(2.0), again(1.0), again(0.0), again(2.0)];
+        assert_eq!(reuses(&[1, 2, 3, 2, 2, 1]), expect);
     }
 
     /// Misses of an LRU pool under skewed reads.

@@ -1,6 +1,7 @@
 //! Predicts cells with a larger buffer pool from those with a smaller one on the same storage.
 
 use serde::Serialize;
+use spindle_twin::Facts;
 
 use super::{Known, at_dilation_of};
 use crate::advise::memory::Memory;
@@ -19,6 +20,9 @@ pub struct PoolComparison {
     /// Reads on which a transaction waits.
     pub predicted_reads: f64,
     pub measured_reads: f64,
+    /// Changed pages that are written for each transaction.
+    pub predicted_writes: f64,
+    pub measured_writes: f64,
     /// In the unit of the workload's metric.
     pub predicted: f64,
     pub measured: f64,
@@ -30,6 +34,10 @@ impl PoolComparison {
     /// 0.1 if the prediction is 10 % too high.
     pub fn error_of_reads(&self) -> f64 {
         self.predicted_reads / self.measured_reads - 1.0
+    }
+
+    pub fn error_of_writes(&self) -> f64 {
+        self.predicted_writes / self.measured_writes - 1.0
     }
 
     pub fn error(&self) -> f64 {
@@ -67,10 +75,18 @@ fn compare(from: &Known<'_>, memory: &Memory, of: &Known<'_>) -> Option<PoolComp
         times: pool_bytes as f64 / memory.pool_bytes() as f64,
         predicted_reads: reads(&from.source)? * left,
         measured_reads: reads(&of.source)?,
+        predicted_writes: dirtied_pages(&facts),
+        measured_writes: of.source.paging.written_pages / of.source.transactions(),
         predicted: outcome.per_second() * from.source.metric_of_transaction(),
         measured: of.source.measurement.metric.value,
         is_known,
     })
+}
+
+/// Of a mean transaction.
+fn dirtied_pages(facts: &Facts) -> f64 {
+    let weights: f64 = facts.kinds.iter().map(|kind| kind.weight).sum();
+    facts.kinds.iter().map(|kind| kind.weight * kind.dirtied_pages).sum::<f64>() / weights
 }
 
 /// `None` if the server does not count them.

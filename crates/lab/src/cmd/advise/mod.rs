@@ -283,7 +283,8 @@ fn of_errors(validation: &Validation, errors: &Errors) -> String {
 
 fn of_pools(pools: &[PoolComparison]) -> String {
     let head =
-        ["from", "of", "buffer pool", "reads", "measured", "error", "throughput's error"].map(str::to_owned);
+        ["from", "of", "buffer pool", "reads", "measured", "error", "writes' error", "throughput's error"]
+            .map(str::to_owned);
     let rows = pools.iter().map(|one| {
         let short = if one.is_known { "" } else { ", trace too short" };
         [
@@ -293,6 +294,7 @@ fn of_pools(pools: &[PoolComparison]) -> String {
             format!("{:.2}", one.predicted_reads),
             format!("{:.2}", one.measured_reads),
             signed_percent(one.error_of_reads()),
+            signed_percent(one.error_of_writes()),
             format!("{}{short}", signed_percent(one.error())),
         ]
     });

@@ -1,0 +1,182 @@
+//! How many page writes another size of the buffer pool would leave, from a trace of what one size left.
+//!
+//! A page that changed is written when it leaves the pool. A larger pool still has it when it is used again, and writes once
+//! what the measured one wrote each time; but again when the log has no room left for changes as old as its first.
+//!
+//! Pages of a sample are followed, as in `reuse.rs`.
+//!
+//! # Divergence
+//! * A page changes where the trace has its write. It did so before, while it was in the pool.
+
+use std::collections::BTreeMap;
+
+use super::classify::PageUse;
+use super::reuse::{Reuse, followed, reuses};
+
+/// The uses of the pages that are followed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rewrites {
+    uses: Vec<Use>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Use {
+    page: u64,
+    at_ns: f64,
+    what: What,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum What {
+    Read(Reuse),
+    Write,
+}
+
+impl Rewrites {
+    pub fn of(uses: &[PageUse]) -> Rewrites {
+        let (kept, every) = followed(uses, |page_use| page_use.page);
+        let reads: Vec<u64> = kept.iter().filter(|kept| !kept.is_write).map(|kept| kept.page).collect();
+        let mut reuses = reuses(&reads).into_iter().map(|reuse| reuse.scaled(every));
+        let uses = kept.iter().filter_map(|kept| {
+            let what = if kept.is_write { What::Write } else { What::Read(reuses.next()?) };
+            Some(Use { page: kept.page, at_ns: kept.at.0 as f64, what })
+        });
+        Rewrites { uses: uses.collect() }
+    }
+
+    /// Share of the writes that a pool leaves in which `pages` different pages are read before a page leaves it, instead of
+    /// `measured_pages`, if changes are written after `age_ns` of the trace at the latest. Pages that only their age has
+    /// written are in neither count.
+    pub fn left(&self, measured_pages: f64, pages: f64, age_ns: f64) -> f64 {
+        let known_from = self.known_from(pages, age_ns);
+        let measured = self.writes(measured_pages, age_ns, known_from);
+        let left = self.writes(pages, age_ns, known_from);
+        if measured == 0 { 1.0 } else { left as f64 / measured as f64 }
+    }
+
+    /// The first use of which all is known that decides, at the latest half of the uses.
+    fn known_from(&self, pages: f64, age_ns: f64) -> usize {
+        let begin_ns = self.uses.first().map_or(0.0, |first| first.at_ns);
+        let is_known = |page_use: &Use| {
+            let has_seen_all = matches!(page_use.what, What::Read(Reuse::First(before)) if before > pages);
+            has_seen_all || page_use.at_ns - begin_ns > age_ns
+        };
+        let half = self.uses.len() / 2;
+        self.uses.iter().take(half).position(is_known).unwrap_or(half)
+    }
+
+    fn writes(&self, pages: f64, age_ns: f64, from: usize) -> usize {
+        // Changed pages of the pool, with the time of the first change.
+        let mut changed: BTreeMap<u64, f64> = BTreeMap::new();
+        let mut writes = 0;
+        for (index, Use { page, at_ns, what }) in self.uses.iter().enumerate() {
+            match what {
+                What::Read(Reuse::Again(distance)) if *distance <= pages => {}
+                What::Read(_) => {
+                    changed.remove(page);
+                }
+                What::Write => {
+                    let is_in_time = |since: &f64| at_ns - since <= age_ns;
+                    if !changed.get(page).is_some_and(is_in_time) {
+                        changed.insert(*page, *at_ns);
+                        writes += usize::from(index >= from);
+                    }
+                }
+            }
+        }
+        writes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use spindle_model::{Instant, Rng};
+
+    use super::super::MissCurve;
+    use super::*;
+
+    const SMALL: usize = 500;
+
+    #[derive(Debug, Clone, Copy)]
+    struct Page {
+        used_at: u64,
+        changed_at: Option<u64>,
+    }
+
+    /// Reads and writes of an LRU pool under skewed uses, of which a third changes the page; each takes a nanosecond. A
+    /// change is written after that time at the latest.
+    fn uses(pool: usize, age: u64) -> Vec<PageUse> {
+        let mut rng = Rng::new(1);
+        let mut pages: BTreeMap<u64, Page> = BTreeMap::new();
+        let mut by_use: BTreeMap<u64, u64> = BTreeMap::new();
+        let mut by_change: BTreeMap<u64, u64> = BTreeMap::new();
+        let mut uses = Vec::new();
+        for now in 0..200_000 {
+            let mut note = |page, is_write| uses.push(PageUse { page, at: Instant(now), is_write });
+            while let Some((since, page)) = by_change.first_key_value().map(|(since, page)| (*since, *page))
+                && now - since > age
+            {
+                by_change.remove(&since);
+                if let Some(old) = pages.get_mut(&page) {
+                    old.changed_at = None;
+                }
+                note(page, true);
+            }
+            let page = rng.below(4_000).min(rng.below(4_000)).min(rng.below(4_000));
+            let used = pages.get(&page).copied();
+            match used {
+                Some(used) => {
+                    by_use.remove(&used.used_at);
+                }
+                None => {
+                    if pages.len() == pool
+                        && let Some((_, oldest)) = by_use.pop_first()
+                        && let Some(Page { changed_at: Some(since), .. }) = pages.remove(&oldest)
+                    {
+                        by_change.remove(&since);
+                        note(oldest, true);
+                    }
+                    note(page, false);
+                }
+            }
+            let before = used.and_then(|used| used.changed_at);
+            let changed_at = before.or((rng.below(3) == 0).then_some(now));
+            if let (None, Some(since)) = (before, changed_at) {
+                by_change.insert(since, page);
+            }
+            pages.insert(page, Page { used_at: now, changed_at });
+            by_use.insert(now, page);
+        }
+        uses
+    }
+
+    fn writes(uses: &[PageUse]) -> f64 {
+        uses.iter().filter(|page_use| page_use.is_write).count() as f64
+    }
+
+    #[test]
+    fn a_larger_pool_leaves_as_many_writes_as_it_really_does() {
+        for age in [u64::MAX, 20_000] {
+            let small = uses(SMALL, age);
+            let rewrites = Rewrites::of(&small);
+            let reads: Vec<u64> = small.iter().filter(|used| !used.is_write).map(|used| used.page).collect();
+            let measured_pages = MissCurve::of(&reads).expect("pages are read again").turnover_pages();
+            for times in [2, 4] {
+                let really = writes(&uses(times * SMALL, age)) / writes(&small);
+                let pages = measured_pages + ((times - 1) * SMALL) as f64;
+                let left = rewrites.left(measured_pages, pages, age as f64);
+                assert!(
+                    left < 0.9 && (left / really - 1.0).abs() < 0.15,
+                    "{age}, {times}: {left} instead of {really}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn the_same_pool_leaves_all_writes() {
+        let rewrites = Rewrites::of(&uses(SMALL, u64::MAX));
+        assert_eq!(rewrites.left(100.0, 100.0, 1e9), 1.0);
+        assert_eq!(Rewrites::of(&[]).left(100.0, 200.0, 1e9), 1.0);
+    }
+}
