@@ -38,8 +38,7 @@ fn with_hot_file(facts: Facts, source: &Source<'_>, storage: &Storage) -> Facts 
     if !is_through_page_cache || !storage.locks_files(facts.reading.mount) {
         return facts;
     }
-    let weights: f64 = facts.kinds.iter().map(|kind| kind.weight).sum();
-    let reads = facts.kinds.iter().map(|kind| kind.weight * kind.reads).sum::<f64>() / weights;
+    let reads = facts.mean(|kind| kind.reads);
     let writes_per_read = source.paging.written_for_room / (reads * source.transactions()).max(1.0);
     let measured = file_share(source, &facts.reading.ahead);
     let with = |twentieths: u32| {

@@ -154,6 +154,12 @@ pub struct Mount {
 }
 
 impl Facts {
+    /// Of a transaction, whatever its kind.
+    pub fn mean(&self, figure: impl Fn(&Kind) -> f64) -> f64 {
+        let weights: f64 = self.kinds.iter().map(|kind| kind.weight).sum();
+        self.kinds.iter().map(|kind| kind.weight * figure(kind)).sum::<f64>() / weights
+    }
+
     /// # Panics
     /// There is no kind of transaction, or a mount that the drives do not have.
     pub(crate) fn check(&self, drives: &Drives) {

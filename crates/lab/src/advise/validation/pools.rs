@@ -1,7 +1,6 @@
 //! Predicts cells with a larger buffer pool from those with a smaller one on the same storage.
 
 use serde::Serialize;
-use spindle_twin::Facts;
 
 use super::{Known, at_dilation_of};
 use crate::advise::memory::Memory;
@@ -75,18 +74,12 @@ fn compare(from: &Known<'_>, memory: &Memory, of: &Known<'_>) -> Option<PoolComp
         times: pool_bytes as f64 / memory.pool_bytes() as f64,
         predicted_reads: reads(&from.source)? * left,
         measured_reads: reads(&of.source)?,
-        predicted_writes: dirtied_pages(&facts),
+        predicted_writes: facts.mean(|kind| kind.dirtied_pages),
         measured_writes: of.source.paging.written_pages / of.source.transactions(),
         predicted: outcome.per_second() * from.source.metric_of_transaction(),
         measured: of.source.measurement.metric.value,
         is_known,
     })
-}
-
-/// Of a mean transaction.
-fn dirtied_pages(facts: &Facts) -> f64 {
-    let weights: f64 = facts.kinds.iter().map(|kind| kind.weight).sum();
-    facts.kinds.iter().map(|kind| kind.weight * kind.dirtied_pages).sum::<f64>() / weights
 }
 
 /// `None` if the server does not count them.
