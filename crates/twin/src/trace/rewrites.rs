@@ -174,9 +174,16 @@ mod tests {
     }
 
     #[test]
-    fn the_same_pool_leaves_all_writes() {
-        let rewrites = Rewrites::of(&uses(SMALL, u64::MAX));
-        assert_eq!(rewrites.left(100.0, 100.0, 1e9), 1.0);
+    fn a_page_that_is_still_there_is_written_again_only_for_its_age() {
+        // Seven rounds of two pages: each is read after the other one, and written.
+        let rounds =
+            (0..28).map(|now| PageUse { page: now / 2 % 2, at: Instant(now), is_write: now % 2 == 1 });
+        let rewrites = Rewrites::of(&rounds.collect::<Vec<_>>());
+        for (pages, age_ns, expect) in
+            [(0.0, 100.0, 1.0), (1.0, 100.0, 0.0), (1.0, 4.0, 0.5), (1.0, 3.0, 1.0)]
+        {
+            assert_eq!(rewrites.left(0.0, pages, age_ns), expect, "{pages} pages, {age_ns} ns");
+        }
         assert_eq!(Rewrites::of(&[]).left(100.0, 200.0, 1e9), 1.0);
     }
 }
