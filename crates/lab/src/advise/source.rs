@@ -120,11 +120,10 @@ impl<'a> Source<'a> {
     /// All reads of the data's device, and their bytes.
     pub fn device_reads(&self) -> (f64, f64) {
         let mount = &self.measurement.mounts[self.mount_of(FileClass::Data)];
-        match (&mount.emulator, &mount.host) {
-            (Some(emulator), _) => (emulator.reads as f64, emulator.read_bytes as f64),
-            (None, Some(host)) => (host.reads as f64, host.read_bytes as f64),
-            (None, None) => (0.0, 0.0),
-        }
+        let emulated =
+            mount.emulator.as_ref().map(|emulator| (emulator.reads as f64, emulator.read_bytes as f64));
+        let of_host = || mount.host.as_ref().map(|host| (host.reads as f64, host.read_bytes as f64));
+        emulated.or_else(of_host).unwrap_or_default()
     }
 
     /// Bytes that the data's device was sent to write; `None` where it was not watched.

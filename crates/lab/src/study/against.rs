@@ -66,7 +66,22 @@ impl Against<'_> {
         self.pairs().next().is_none()
     }
 
-    /// A sentence, and a table of the claims with another verdict.
+    /// For each study that ran on other processors, which those were.
+    fn other_processors(&self) -> Vec<String> {
+        let of_study = |(answer, other): (&Answer, &Answer)| {
+            let in_both = answer
+                .processors
+                .iter()
+                .filter_map(|(scenario, one)| Some((one, other.processors.get(scenario)?)));
+            let differ = in_both.filter(|(one, other)| one != other).unique();
+            let words = differ.map(|(one, other)| format!("{one} here, {other} in the other run")).join("; ");
+            (!words.is_empty()).then(|| format!("{}: {words}", answer.folder.study))
+        };
+        self.answers.iter().zip(self.others).filter_map(of_study).collect()
+    }
+
+    /// A sentence, a table of the claims with another verdict, and the studies that ran on other processors, which may
+    /// change a verdict too.
     pub fn markdown(&self) -> String {
         let others = self.pairs().filter(Pair::is_other).collect_vec();
         let undecided = others.iter().filter(|pair| pair.is_undecided()).count();
@@ -75,10 +90,15 @@ impl Against<'_> {
             plural(self.pairs().count(), "claim"),
             others.len(),
         );
-        if others.is_empty() {
-            return page;
+        if !others.is_empty() {
+            page += "\n| study | claim | verdict | the other run's | published and measured | the other run's |\n|---|---|---|---|---|---|\n";
+            page.extend(others.iter().map(Pair::row));
         }
-        page += "\n| study | claim | verdict | the other run's | published and measured | the other run's |\n|---|---|---|---|---|---|\n";
-        page + &others.iter().map(Pair::row).collect::<String>()
+        let processors = self.other_processors();
+        if !processors.is_empty() {
+            page += "\nStudies that the two runs have on different processors, where this may have changed a verdict, and not the seed:\n\n";
+            page.extend(processors.iter().map(|of_study| format!("* {}\n", escaped(of_study))));
+        }
+        page
     }
 }

@@ -1,5 +1,6 @@
 //! What the records of a repeated study say about its claims, as a page in Markdown.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
@@ -28,6 +29,8 @@ pub struct Answer {
     pub reported: Vec<&'static str>,
     /// Scenarios without records, each with the reason.
     pub not_run: Vec<(&'static str, String)>,
+    /// The machine's, by scenario.
+    pub processors: BTreeMap<&'static str, String>,
     /// On the clock, for all trials together.
     pub took: Duration,
 }
@@ -44,6 +47,7 @@ impl Answer {
         let Named { study, .. } = find(folder.study)?;
         let mut runs: Vec<(String, Records)> = Vec::new();
         let (mut reported, mut not_run) = (Vec::new(), Vec::new());
+        let mut processors = BTreeMap::new();
         let mut missing_rows: Vec<(PublishedTag, String)> = Vec::new();
         for (name, text) in folder.scenarios {
             let directory = directory_of(output, folder, name);
@@ -51,7 +55,9 @@ impl Answer {
                 if directory.join(PAGE_NAME).exists() {
                     reported.push(*name);
                 }
-                runs.push(((*name).to_owned(), report::read(&directory)?));
+                let records = report::read(&directory)?;
+                processors.insert(*name, records.header.machine.cpu_model.clone());
+                runs.push(((*name).to_owned(), records));
                 continue;
             }
             let refused = std::fs::read_to_string(directory.join(REFUSED)).ok();
@@ -63,7 +69,7 @@ impl Answer {
         }
         let took = runs.iter().map(|(_, records)| time_of(records)).sum();
         let comparisons = compare_study(study, &runs, &missing_rows)?;
-        Ok(Answer { folder, study, comparisons, reported, not_run, took })
+        Ok(Answer { folder, study, comparisons, reported, not_run, processors, took })
     }
 
     pub fn comparison(&self) -> &Comparison {

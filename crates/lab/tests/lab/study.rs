@@ -142,9 +142,14 @@ fn another_run_is_asked_for_other_verdicts() {
     let trials = trials.replace(&off, "\"cell\":\"\"").replace(&on, &off).replace("\"cell\":\"\"", &on);
     fs::create_dir_all(other.path().join(study).join("1-steady")).unwrap();
     let path = other.path().join(study).join("1-steady/records.jsonl");
+    let processor =
+        header.split_once("\"cpu_model\":\"").and_then(|(_, rest)| rest.split_once('"')).unwrap().0;
+    let header = header.replace(processor, "Pentium III");
     fs::write(path, format!("{header}\n{trials}")).unwrap();
     let told = against(other.path());
     assert!(told.contains(&format!("| {study} | F-04 | confirmed | contradicted |")), "{told}");
+    let words = format!("* {study}: {processor} here, Pentium III in the other run");
+    assert!(told.contains(&words), "{told}");
 }
 
 #[test]
