@@ -36,7 +36,7 @@ enum ServerCommand {
         /// The `my.cnf` or `cubrid.conf`.
         file: PathBuf,
     },
-    /// Fetch an old server. A scenario selects it with `version = "..."`.
+    /// Fetch a server that the distribution does not have. A scenario selects it with `version = "..."`.
     Get {
         /// Name from `spindle server list`, for example `mysql-5.6`.
         name: String,

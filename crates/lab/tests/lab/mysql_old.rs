@@ -18,13 +18,6 @@ use spindle_lab::server::{Server, Source, by_source};
 use spindle_load::sql::mysql::connect;
 use spindle_load::{RunSpec, WorkloadSpec};
 
-/// Fetches a server that is not yet in the machine's cache.
-fn get(name: &str) -> PathBuf {
-    let output = Command::new(env!("CARGO_BIN_EXE_spindle")).args(["server", "get", name]).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    package::by_name(name).unwrap().program().unwrap()
-}
-
 fn mysql(version: &str) -> Box<dyn Server> {
     get(&format!("mysql-{version}"));
     by_source("mysql", &Source::Version(version.to_owned())).unwrap()

@@ -2,6 +2,8 @@
 
 use crate::emulated_support::{Bench, scenario};
 use crate::in_check_all;
+use crate::server_support::get;
+use spindle_lab::record::Measurement;
 
 const SETTINGS: &str = "settings = { innodb_flush_method = \"O_DIRECT\", innodb_buffer_pool_size = \"12M\" }";
 const LAYOUT: &str = "[stacks.log]
@@ -34,9 +36,34 @@ fn commits_of_postgresql_reach_the_disk_of_its_log_and_the_database_is_verified(
     for series in ["checkpoint_age_bytes", "lock_waiters"] {
         assert!(measurement.series.server.contains_key(series), "{:?}", measurement.series.server);
     }
+    assert!(has_dead_rows(&measurement), "{:?}", measurement.series.server["dead_rows"]);
     assert!(trial.provenance.server_version.starts_with("PostgreSQL "), "{:?}", trial.provenance);
     assert_eq!(trial.provenance.settings["shared_buffers"], "16MB");
     bench.assert_clean();
+}
+
+/// Of the workload's tables, which each update leaves.
+fn has_dead_rows(measurement: &Measurement) -> bool {
+    measurement.series.server["dead_rows"].iter().any(|rows| *rows > 0.0)
+}
+
+#[test]
+fn a_fetched_postgresql_reads_past_the_page_cache() {
+    let Some([bench, other]) = in_check_all(|| Some([Bench::new()?, Bench::new()?])) else { return };
+    get("postgresql-18");
+    let reads = |bench: &Bench, version: &str, direct: &str| {
+        let settings = format!("shared_buffers = \"16MB\", max_wal_size = \"96MB\"{direct}");
+        let text = postgres(&settings, LAYOUT).replace("\"postgresql\"", &format!("\"postgresql\"{version}"));
+        bench.write("test.toml", &text);
+        let (trial, measurement) = bench.run_one_tpcc();
+        assert!(has_dead_rows(&measurement), "{:?}", measurement.series.server["dead_rows"]);
+        bench.assert_clean();
+        (trial.provenance.server_version, measurement.per_transaction.reads)
+    };
+    let (version, direct) = reads(&bench, "\nversion = \"18\"", ", debug_io_direct = \"data\"");
+    let (_, cached) = reads(&other, "", "");
+    assert!(version.starts_with("PostgreSQL 18."), "{version}");
+    assert!(direct > 2.0 * cached, "{direct} {cached}");
 }
 
 #[track_caller]

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::cli::run_in;
 use crate::emulated_support::Bench;
 use crate::in_check_all;
+use crate::server_support::get;
 use spindle_lab::claims::folders;
 use spindle_lab::record::Measurement;
 use spindle_lab::report::{self, Records};
@@ -17,6 +18,8 @@ fn studies() -> PathBuf {
 /// Runs a study with tiny data, and returns its `claims.md`.
 fn smoke(study: &str) {
     let Some(bench) = in_check_all(Bench::new) else { return };
+    get("mysql-5.5");
+    get("postgresql-18");
     let output = bench.path("studies");
     let told = bench.talk(&["study", "run", study, "--smoke", "--output", output.to_str().unwrap()], 0);
     assert!(!told.contains("not run here"), "{told}");

@@ -67,7 +67,7 @@ impl Package {
     }
 
     fn unpack(&self, file: &Path, draft: &Path, to: &Path) -> Result<()> {
-        let (Share::Directory(share) | Share::Archive(share)) = &self.share;
+        let (Share::Directory(share) | Share::Archive(share) | Share::Tree(share)) = &self.share;
         let paths = [self.program.as_str(), share];
         match &self.client {
             Client::Maven(_) => unzip(file, &paths, draft)?,
@@ -77,18 +77,31 @@ impl Package {
                 .args(paths)
                 .current_dir(draft))?,
         }
+        let place = |what: &str, to: &Path| {
+            fs::rename(draft.join(what), to).with_context(|| format!("moving {what}"))
+        };
         let bin = to.join("bin");
-        fs::create_dir_all(&bin).with_context(|| format!("making {}", bin.display()))?;
-        let program = bin.join("mysqld");
-        fs::rename(draft.join(&self.program), &program)
-            .with_context(|| format!("moving {}", self.program))?;
-        run(Command::new("chmod").arg("a+x").arg(&program))?;
+        let program = bin.join(self.program_name());
+        let place_program = || {
+            fs::create_dir_all(&bin).with_context(|| format!("making {}", bin.display()))?;
+            place(&self.program, &program)
+        };
         match &self.share {
             Share::Directory(share) => {
-                fs::rename(draft.join(share), to.join("share")).with_context(|| format!("moving {share}"))
+                place_program()?;
+                place(share, &to.join("share"))?;
             }
-            Share::Archive(share) => unzip(&draft.join(share), &["share/*"], to),
+            Share::Archive(share) => {
+                place_program()?;
+                unzip(&draft.join(share), &["share/*"], to)?;
+            }
+            Share::Tree(tree) => {
+                place(tree, to)?;
+                // npm packs no links to libraries.
+                run(Command::new("ldconfig").arg("-n").arg(to.join("lib")))?;
+            }
         }
+        run(Command::new("chmod").arg("a+x").arg(&program))
     }
 }
 

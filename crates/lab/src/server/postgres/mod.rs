@@ -1,4 +1,4 @@
-//! PostgreSQL from the distribution's package, run privately.
+//! PostgreSQL, installed, fetched or named by its path, run privately.
 //!
 //! A private server never touches an installed one: it has its own directories and configuration, listens
 //! only on a unix socket in its runtime directory, and runs as a numeric user without an account. Any
@@ -8,8 +8,8 @@
 //! kernel ends them together. They are also in a namespace of shared memory, so that a killed server leaves
 //! none behind.
 //!
-//! The server reads through the machine's page cache, which `shared_buffers` does not bound, and a scenario's
-//! `memory` does: see METHODOLOGY.md.
+//! The server reads through the machine's page cache, which `shared_buffers` does not bound. A scenario's
+//! `memory` does, and from version 16 on the setting `debug_io_direct` goes past it: see METHODOLOGY.md.
 //!
 //! This module has PostgreSQL's programs, settings, log and statistics. It knows no other server, and no use
 //! of its counters.
@@ -35,10 +35,12 @@ use spindle_load::sql::postgres::{DEFAULT_PORT, MAINTENANCE_DATABASE};
 
 use super::connection::Inquiry;
 use super::instance::{Instance, Running};
+use super::package;
 use super::process::own_user::{OwnUser, beside};
 use super::process::started::Started;
 use super::process::{Process, check_socket, run};
 use super::settings::{Advice, Advised, MemorySetting, Refusal, Settings, for_loading, has, plain_name};
+use super::source::{Source, SourceForm, Trust};
 use super::verbs::{self, Kind, Server};
 use crate::record::FileClass;
 use log::quote;
@@ -79,6 +81,7 @@ const ADVICE: &[Advice] = &[
 ];
 
 pub(super) static KIND: Kind = Kind {
+    source: SourceForm::Program,
     is_default: true,
     sets_while_it_runs: true,
     starts_processes: true,
@@ -90,11 +93,29 @@ pub(super) static KIND: Kind = Kind {
         is_required: false,
         purpose: "a server under test; `tools/install postgresql` installs it without starting the package's own server",
     }),
-    ..Kind::new("postgresql", &[Target::Postgres], |_, _| Some(Box::new(Postgres)))
+    ..Kind::new(package::POSTGRESQL, &[Target::Postgres], |source, trust| {
+        Some(Box::new(Postgres { source: source.clone(), trust }))
+    })
 };
 
 #[derive(Debug)]
-struct Postgres;
+struct Postgres {
+    source: Source,
+    trust: Trust,
+}
+
+impl Postgres {
+    fn program(&self) -> Result<PathBuf> {
+        let program = program::find(&self.source)?;
+        USER.check_way(&program)?;
+        Ok(program)
+    }
+
+    /// Whether the program is named by a scenario that is only read.
+    fn may_not_run(&self) -> bool {
+        self.trust == Trust::ReadOnly && matches!(self.source, Source::Program(_))
+    }
+}
 
 impl Server for Postgres {
     fn files_of(&self, class: FileClass, _: &Settings) -> Result<String, Refusal> {
@@ -133,18 +154,22 @@ impl Server for Postgres {
     }
 
     fn path(&self) -> Result<Option<PathBuf>> {
-        program::find("postgres").map(Some)
+        program::find(&self.source).map(Some)
     }
 
     fn version(&self) -> Result<String> {
-        program::version()
+        program::version(&self.program()?)
     }
 
     fn check(&self, instance: &Instance) -> Result<(), Refusal> {
         let settings = &instance.settings;
         check_socket(&instance.runtime_directory.join(format!(".s.PGSQL.{DEFAULT_PORT}")))?;
         settings::check(settings)?;
-        program::check_settings(settings)
+        if self.may_not_run() {
+            return Ok(());
+        }
+        // A missing server is not the settings' fault and is reported elsewhere.
+        self.program().map_or(Ok(()), |program| program::check_settings(&program, settings))
     }
 
     fn load_settings(&self, settings: &Settings) -> Settings {
@@ -154,7 +179,7 @@ impl Server for Postgres {
     fn prepare(&self, instance: &Instance) -> Result<()> {
         self.check(instance)?;
         USER.own_instance(instance, None)?;
-        let program = program::find("initdb")?;
+        let program = program::companion(&self.program()?, "initdb")?;
         // initdb looks up the name of its user, which has no account. It gets a list of users with this user
         // only.
         let users = beside(&instance.runtime_directory, "passwd");
@@ -182,7 +207,7 @@ impl Server for Postgres {
         self.check(instance)?;
         USER.own_instance(instance, None)?;
         place_log(instance)?;
-        let program = program::find("postgres")?;
+        let program = self.program()?;
         // A setting of the command line would take precedence over a later value.
         let is_changing =
             |name: &&String| instance.changing.iter().any(|other| plain_name(other) == plain_name(name));
@@ -231,8 +256,9 @@ mod tests {
 
     #[test]
     fn missing_classes_of_files_are_refused() {
+        let postgres = Postgres { source: Source::Installed, trust: Trust::MayRun };
         for class in FileClass::ALL {
-            let files = Postgres.files_of(class, &Settings::new());
+            let files = postgres.files_of(class, &Settings::new());
             assert_eq!(files.is_ok(), matches!(class, FileClass::Data | FileClass::Redo), "{class:?}");
         }
     }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use spindle_load::Endpoint;
+use spindle_load::sql::postgres::MAINTENANCE_DATABASE;
 use spindle_load::sql::{Class, Session, SqlError, Statement, connect};
 
 use super::telemetry::production::{self, SESSIONS_AT_WORK, UPTIME};
@@ -35,12 +36,15 @@ struct Monitor {
 
 impl Monitor {
     fn connect(endpoint: &Endpoint, scope: Scope) -> Result<Monitor> {
-        let mut session = connect(endpoint)?;
+        let mut session = session(endpoint, scope)?;
         let statement = session.prepare("SELECT viewname FROM pg_views WHERE schemaname = 'pg_catalog'")?;
         let views: Vec<(Vec<u8>,)> = session.rows(statement, &[])?;
         let has = |view: &str| views.iter().any(|(name,)| name == view.as_bytes());
         let counters = session.prepare(&counters_question(scope, has))?;
-        Ok(Monitor { session, counters, scope })
+        let mut monitor = Monitor { session, counters, scope };
+        // The first answer reads the catalogs, which takes long where others keep the storage busy.
+        connection::Monitor::counters(&mut monitor)?;
+        Ok(monitor)
     }
 }
 
@@ -63,6 +67,26 @@ impl Monitor {
         let found: Option<(Vec<u8>,)> = self.session.first(statement, &[])?;
         Ok(found.map(|(time,)| time).unwrap_or_default())
     }
+}
+
+/// A trial's is in its own database once that is there, because a session sees the tables of one database only.
+fn session(endpoint: &Endpoint, scope: Scope) -> Result<Box<dyn Session>> {
+    let mut session = connect(endpoint)?;
+    let Endpoint::PostgresSocket { directory, port, user, database } = endpoint else { return Ok(session) };
+    if scope == Scope::Server || database != MAINTENANCE_DATABASE {
+        return Ok(session);
+    }
+    let own = session.prepare("SELECT 1::bigint FROM pg_database WHERE datname = ?")?;
+    let found: Option<(i64,)> = session.first(own, spindle_load::values![DATABASE])?;
+    if found.is_none() {
+        return Ok(session);
+    }
+    connect(&Endpoint::PostgresSocket {
+        directory: directory.clone(),
+        port: *port,
+        user: user.clone(),
+        database: DATABASE.to_owned(),
+    })
 }
 
 /// Longest time until a process has read the settings.

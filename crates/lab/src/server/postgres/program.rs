@@ -5,19 +5,42 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail, ensure};
 
 use super::USER;
 use super::log::quote;
+use crate::server::package;
 use crate::server::settings::{Refusal, Settings, unknown_setting};
+use crate::server::source::Source;
 
 /// Directories of programs outside the PATH; of several versions the newest is used.
 const INSTALLED: [&str; 2] = ["/usr/lib/postgresql", "/usr/local/pgsql"];
 const INSTALL_HINT: &str = "install it with `tools/install postgresql`, which starts no server";
 
-/// A program from the PATH, or the newest of those that packages install outside of it. All programs of a
-/// version are in one directory.
-pub(super) fn find(name: &str) -> Result<PathBuf> {
+/// The server's program; all other programs of its version are in the same directory.
+///
+/// # Errors
+/// It is not there.
+pub(super) fn find(source: &Source) -> Result<PathBuf> {
+    match source {
+        Source::Installed => installed(),
+        Source::Program(path) => {
+            let path =
+                path.canonicalize().map_err(|error| Refusal(format!("{}: {error}", path.display())))?;
+            ensure!(path.is_file(), Refusal(format!("{} is not a program", path.display())));
+            Ok(path)
+        }
+        Source::Version(version) => {
+            let package = package::find(package::POSTGRESQL, version)
+                .with_context(|| format!("no package has PostgreSQL {version}"))?;
+            package.program()
+        }
+        Source::Adapter(_) | Source::Url(_) => bail!("this is a kind of its own"),
+    }
+}
+
+/// From the PATH, or the newest of those that packages install outside of it.
+fn installed() -> Result<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut candidates: Vec<PathBuf> = std::env::split_paths(&path).collect();
     for directory in INSTALLED {
@@ -33,15 +56,19 @@ pub(super) fn find(name: &str) -> Result<PathBuf> {
     server
         // The PATH may have a lone link to it.
         .and_then(|server| server.canonicalize().ok())
-        .map(|server| server.with_file_name(name))
-        .filter(|program| program.is_file())
-        .with_context(|| format!("there is no {name} of PostgreSQL on this machine; {INSTALL_HINT}"))
+        .with_context(|| format!("there is no PostgreSQL on this machine; {INSTALL_HINT}"))
+}
+
+/// Another program of the server's version.
+pub(super) fn companion(server: &Path, name: &str) -> Result<PathBuf> {
+    let program = server.with_file_name(name);
+    ensure!(program.is_file(), "there is no {name} beside {}", server.display());
+    Ok(program)
 }
 
 /// The form in records.
-pub(super) fn version() -> Result<String> {
-    let program = find("postgres")?;
-    let output = USER.ask(Command::new(&program).arg("--version"))?;
+pub(super) fn version(program: &Path) -> Result<String> {
+    let output = USER.ask(Command::new(program).arg("--version"))?;
     let text = String::from_utf8_lossy(&output.stdout);
     // "postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)"
     let version = text.split_once("(PostgreSQL) ").map(|(_, version)| version.trim());
@@ -50,18 +77,16 @@ pub(super) fn version() -> Result<String> {
 }
 
 /// Lets the server itself read the settings, without starting. It is the authority on its names and values,
-/// and on conflicts among them. It gets as far as the control file of an empty directory. A missing server is
-/// not the settings' fault and is reported elsewhere.
-pub(super) fn check_settings(settings: &Settings) -> Result<(), Refusal> {
+/// and on conflicts among them. It gets as far as the control file of an empty directory.
+pub(super) fn check_settings(program: &Path, settings: &Settings) -> Result<(), Refusal> {
     const CAME_TO_THE_CONTROL_FILE: &str = "database files are incompatible with server";
     const CONTROL_FILE_BYTES: usize = 8192;
-    let Ok(program) = find("postgres") else { return Ok(()) };
     let ask = || -> Result<Option<String>> {
         let only_ours = fs::Permissions::from_mode(0o700);
         let directory = tempfile::Builder::new().permissions(only_ours).tempdir()?;
         USER.check_way(directory.path())?;
         fs::create_dir(directory.path().join("global"))?;
-        let version = format!("{}\n", major_version(&version()?));
+        let version = format!("{}\n", major_version(&version(program)?));
         let control_file = vec![0; CONTROL_FILE_BYTES];
         let files = [
             ("postgresql.conf", Vec::new()),
@@ -72,7 +97,7 @@ pub(super) fn check_settings(settings: &Settings) -> Result<(), Refusal> {
             fs::write(directory.path().join(name), content)?;
         }
         USER.give_all(directory.path())?;
-        let mut command = Command::new(&program);
+        let mut command = Command::new(program);
         command
             .arg("-D")
             .arg(directory.path())
@@ -86,7 +111,7 @@ pub(super) fn check_settings(settings: &Settings) -> Result<(), Refusal> {
     match ask() {
         Ok(Some(words)) if unknown_name(&words).is_some() => {
             let name = unknown_name(&words).unwrap_or_default();
-            Err(unknown_setting(name, "PostgreSQL", &names(&program)))
+            Err(unknown_setting(name, "PostgreSQL", &names(program)))
         }
         Ok(Some(words)) => Err(Refusal(format!("the server refuses them: {words}"))),
         Ok(None) | Err(_) => Ok(()),

@@ -12,6 +12,7 @@ use spindle_base::histogram::decode;
 use spindle_lab::host::trial_time::TrialTime;
 use spindle_lab::record::FileClass;
 use spindle_lab::run::client::ClientProcess;
+use spindle_lab::server::package;
 use spindle_lab::server::{Instance, Refusal, Running, Server, by_kind};
 use spindle_load::sql::{self, Session};
 use spindle_load::workloads::tpcc;
@@ -30,6 +31,13 @@ pub(crate) fn installed(kind: &str) -> Option<Box<dyn Server>> {
         return skip(&format!("no {kind}"));
     }
     Some(server)
+}
+
+/// Fetches a server that is not yet in the machine's cache.
+pub(crate) fn get(name: &str) -> PathBuf {
+    let output = Command::new(env!("CARGO_BIN_EXE_spindle")).args(["server", "get", name]).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    package::by_name(name).unwrap().program().unwrap()
 }
 
 /// A kind of server with the settings that all its tests begin with.
