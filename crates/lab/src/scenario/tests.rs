@@ -91,7 +91,7 @@ fn the_program_of_a_server_is_named_once_and_by_kinds_that_have_one() {
     );
     check(
         "kind = \"sqlite\"\nversion = \"3\"",
-        "servers.mariadb.version: has no meaning for kind = \"sqlite\"; servers that have it are `mariadb` and `mysql`",
+        "servers.mariadb.version: has no meaning for kind = \"sqlite\"; servers that have it are `mariadb`, `mysql` and `postgresql`",
     );
 }
 

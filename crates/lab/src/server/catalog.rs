@@ -182,7 +182,11 @@ mod tests {
         assert_eq!(refused("sqlite", url), ("url", "belongs to kind = \"running\"".to_owned()));
         assert_eq!(refused("adapter", SourceKeys::default()).0, "file");
         let both = SourceKeys { program: Some(Path::new("/x")), ..url };
-        assert!(refused("running", both).1.contains("servers that have it are `mariadb` and `mysql`"));
+        assert!(
+            refused("running", both)
+                .1
+                .contains("servers that have it are `mariadb`, `mysql` and `postgresql`")
+        );
         assert_eq!(source(find("running").unwrap(), &url), Ok(Source::Url("socket:/x".to_owned())));
     }
 }
