@@ -2,9 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use anyhow::{Result, ensure};
 use serde::Serialize;
 
 use super::foreign::commands::Commands;
+use super::settings::Refusal;
 
 /// The source of a server's program.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -26,6 +28,21 @@ impl Source {
     pub fn is_installed(&self) -> bool {
         *self == Source::Installed
     }
+
+    /// Whether it is a program that a scenario names which is only read.
+    pub(super) fn may_not_run(&self, trust: Trust) -> bool {
+        trust == Trust::ReadOnly && matches!(self, Source::Program(_))
+    }
+}
+
+/// The program of [`Source::Program`], without links.
+///
+/// # Errors
+/// It is not there, or no file.
+pub(super) fn program_at(path: &Path) -> Result<PathBuf> {
+    let path = path.canonicalize().map_err(|error| Refusal(format!("{}: {error}", path.display())))?;
+    ensure!(path.is_file(), Refusal(format!("{} is not a program", path.display())));
+    Ok(path)
 }
 
 /// The key besides the kind that names a server's source in a scenario.

@@ -157,14 +157,9 @@ impl Mysql {
         Ok((program, release))
     }
 
-    /// Whether the program is named by a scenario that is only read.
-    fn may_not_run(&self) -> bool {
-        self.trust == Trust::ReadOnly && matches!(self.source, Source::Program(_))
-    }
-
     /// For a server that is missing or must not be asked, the newest known release.
     fn release(&self) -> Release {
-        if self.may_not_run() {
+        if self.source.may_not_run(self.trust) {
             return Release::newest(self.flavour);
         }
         self.program().map_or_else(|_| Release::newest(self.flavour), |(_, release)| release)
@@ -222,7 +217,7 @@ impl Server for Mysql {
         check_socket(&socket(instance))?;
         files::check(&self.release(), &instance.settings)?;
         check_memory(&instance.settings, &MEMORY_SETTINGS)?;
-        if self.may_not_run() {
+        if self.source.may_not_run(self.trust) {
             return Ok(());
         }
         // A missing server is not the settings' fault and is reported elsewhere.

@@ -4,13 +4,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, bail};
 
 use super::USER;
 use super::release::{Flavour, Release};
 use crate::server::package;
-use crate::server::settings::Refusal;
-use crate::server::source::Source;
+use crate::server::source::{Source, program_at};
 
 /// Directories of packages' programs; sbin is often missing from the PATH.
 const WELL_KNOWN: [&str; 4] = ["/usr/sbin", "/usr/bin", "/usr/local/bin", "/usr/local/mysql/bin"];
@@ -67,8 +66,7 @@ impl Program {
     }
 
     fn at(path: &Path) -> Result<Program> {
-        let path = path.canonicalize().map_err(|error| Refusal(format!("{}: {error}", path.display())))?;
-        ensure!(path.is_file(), Refusal(format!("{} is not a program", path.display())));
+        let path = program_at(path)?;
         let base = path.parent().and_then(Path::parent).map(Path::to_owned);
         let share = base.as_deref().and_then(share);
         Ok(Program { base: base.filter(|_| share.is_some()), share, path })

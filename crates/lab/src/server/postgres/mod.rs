@@ -110,11 +110,6 @@ impl Postgres {
         USER.check_way(&program)?;
         Ok(program)
     }
-
-    /// Whether the program is named by a scenario that is only read.
-    fn may_not_run(&self) -> bool {
-        self.trust == Trust::ReadOnly && matches!(self.source, Source::Program(_))
-    }
 }
 
 impl Server for Postgres {
@@ -165,7 +160,7 @@ impl Server for Postgres {
         let settings = &instance.settings;
         check_socket(&instance.runtime_directory.join(format!(".s.PGSQL.{DEFAULT_PORT}")))?;
         settings::check(settings)?;
-        if self.may_not_run() {
+        if self.source.may_not_run(self.trust) {
             return Ok(());
         }
         // A missing server is not the settings' fault and is reported elsewhere.

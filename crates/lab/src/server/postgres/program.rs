@@ -11,7 +11,7 @@ use super::USER;
 use super::log::quote;
 use crate::server::package;
 use crate::server::settings::{Refusal, Settings, unknown_setting};
-use crate::server::source::Source;
+use crate::server::source::{Source, program_at};
 
 /// Directories of programs outside the PATH; of several versions the newest is used.
 const INSTALLED: [&str; 2] = ["/usr/lib/postgresql", "/usr/local/pgsql"];
@@ -24,12 +24,7 @@ const INSTALL_HINT: &str = "install it with `tools/install postgresql`, which st
 pub(super) fn find(source: &Source) -> Result<PathBuf> {
     match source {
         Source::Installed => installed(),
-        Source::Program(path) => {
-            let path =
-                path.canonicalize().map_err(|error| Refusal(format!("{}: {error}", path.display())))?;
-            ensure!(path.is_file(), Refusal(format!("{} is not a program", path.display())));
-            Ok(path)
-        }
+        Source::Program(path) => program_at(path),
         Source::Version(version) => {
             let package = package::find(package::POSTGRESQL, version)
                 .with_context(|| format!("no package has PostgreSQL {version}"))?;
