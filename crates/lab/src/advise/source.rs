@@ -65,7 +65,7 @@ impl<'a> Source<'a> {
             paging_of(&measurement.server_counters, &provenance.settings, &provenance.server_version);
         let paging = paging.ok_or_else(|| {
             let words =
-                "a prediction needs the counters of InnoDB, or of PostgreSQL from 14 on, which it lacks";
+                "a prediction needs the counters of InnoDB, or of PostgreSQL from 14 on behind the page cache, which it lacks";
             Mistake::new(format!("cell `{}`: {words}", cell.name))
         })?;
         let workload = scenario.and_then(|scenario| scenario.workloads.get(&cell.workload));

@@ -2,14 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use super::settings::{background_writing, pool_bytes};
+use super::settings::{background_writing, goes_past_page_cache, pool_bytes};
 use crate::server::settings::Settings;
 use crate::server::telemetry::{Paging, Rules};
 
 const PAGE_BYTES: u64 = 8 << 10;
 
-/// `None` without the statistics of the log, which PostgreSQL has from 14 on.
+/// `None` without the statistics of the log, which PostgreSQL has from 14 on, and past the page cache, by whose rules its
+/// pages are written otherwise.
 pub(super) fn paging(moved: &BTreeMap<String, f64>, settings: &Settings) -> Option<Paging> {
+    if goes_past_page_cache(settings) {
+        return None;
+    }
     let count = |names: &[&str]| names.iter().find_map(|name| moved.get(*name).copied());
     let together = |names: &[&str]| names.iter().filter_map(|name| moved.get(*name)).sum::<f64>();
     Some(Paging {

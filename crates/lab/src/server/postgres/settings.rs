@@ -70,6 +70,15 @@ pub(super) fn pool_bytes(settings: &Settings) -> u64 {
     value.and_then(|value| size_bytes(value, UNIT_BYTES)).unwrap_or(DEFAULT_BYTES)
 }
 
+/// From version 16 on (PostgreSQL's documentation, 20.17).
+pub(super) const DIRECT: &str = "debug_io_direct";
+
+/// Whether data files are read and written past the page cache.
+pub(super) fn goes_past_page_cache(settings: &Settings) -> bool {
+    let of_data = |kinds: &str| kinds.split(',').any(|kind| kind.trim().eq_ignore_ascii_case("data"));
+    setting(settings, DIRECT).is_some_and(of_data)
+}
+
 /// What the background writer does (PostgreSQL's documentation, 20.4.5).
 pub(super) fn background_writing(settings: &Settings) -> BackgroundWriting {
     const MILLISECOND_NS: u64 = 1_000_000;
@@ -113,6 +122,19 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
+
+    #[test]
+    fn data_files_go_past_the_page_cache_if_the_setting_names_them() {
+        let check = |value: &str, expect| {
+            let settings = BTreeMap::from([("Debug_IO_Direct".to_owned(), value.to_owned())]);
+            assert_eq!(goes_past_page_cache(&settings), expect, "{value}");
+        };
+        check("data", true);
+        check("wal, DATA", true);
+        check("wal,wal_init", false);
+        check("", false);
+        assert!(!goes_past_page_cache(&BTreeMap::new()));
+    }
 
     #[test]
     fn sizes_are_read_as_the_server_reads_them() {

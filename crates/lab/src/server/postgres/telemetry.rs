@@ -6,6 +6,7 @@ pub(super) mod production;
 use std::collections::BTreeMap;
 
 use super::paging;
+use super::settings::{DIRECT, goes_past_page_cache};
 use crate::record::FileClass;
 use crate::server::settings::Settings;
 use crate::server::telemetry::{Chart, Counters, Durability, IsSession, Line, Paging, Readings, Telemetry};
@@ -101,7 +102,7 @@ impl Telemetry for PostgresTelemetry {
     }
 
     fn commit_settings(&self) -> &'static [&'static str] {
-        &["fsync", "synchronous_commit"]
+        &["fsync", "synchronous_commit", DIRECT]
     }
 
     fn is_session(&self) -> Option<IsSession> {
@@ -115,11 +116,11 @@ impl Telemetry for PostgresTelemetry {
     fn durability(&self, settings: &Settings) -> Durability {
         let is_off = |name: &str| settings.get(name).map(|value| value.eq_ignore_ascii_case("off"));
         let logs = |is_off: bool| if is_off { Vec::new() } else { vec![FileClass::Redo] };
-        let settings = is_off("fsync").zip(is_off("synchronous_commit"));
+        let are_off = is_off("fsync").zip(is_off("synchronous_commit"));
         Durability {
-            flushed_logs: settings.map(|(fsync, commit)| logs(fsync || commit)),
+            flushed_logs: are_off.map(|(fsync, commit)| logs(fsync || commit)),
             wait_point: None,
-            uses_page_cache: true,
+            uses_page_cache: !goes_past_page_cache(settings),
         }
     }
 }
