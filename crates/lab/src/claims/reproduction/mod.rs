@@ -66,7 +66,8 @@ pub fn compare(runs: &[(String, Records)]) -> Result<Comparisons, Mistake> {
     Comparisons::new(&named, rows, runs)
 }
 
-/// Holds runs against all claims of one study. `not_run` are rows that no run has, each with the reason.
+/// Holds runs against all claims of one study. `not_run` are rows of scenarios that were not run, each with the reason; a run
+/// of another scenario, as it was when it was run, may have them.
 ///
 /// # Errors
 /// As [`compare`].
@@ -75,7 +76,9 @@ pub fn compare_study(
     runs: &[(String, Records)],
     not_run: &[(PublishedTag, String)],
 ) -> Result<Comparisons, Mistake> {
-    let missing = not_run.iter().map(|(tag, reason)| RowOfRun {
+    let rows = rows(runs)?;
+    let is_missing = |tag: &PublishedTag| !rows.iter().any(|row| row.is_same(tag));
+    let missing = not_run.iter().filter(|(tag, _)| is_missing(tag)).map(|(tag, reason)| RowOfRun {
         tag: tag.clone(),
         file: String::new(),
         cell: String::new(),
@@ -83,7 +86,8 @@ pub fn compare_study(
         problem: Some(reason.clone()),
         samples: Vec::new(),
     });
-    Comparisons::new(&[study], rows(runs)?.into_iter().chain(missing).collect(), runs)
+    let missing: Vec<RowOfRun> = missing.collect();
+    Comparisons::new(&[study], rows.into_iter().chain(missing).collect(), runs)
 }
 
 fn rows(runs: &[(String, Records)]) -> Result<Vec<RowOfRun>, Mistake> {
