@@ -78,15 +78,15 @@ pub fn compare_study(
 ) -> Result<Comparisons, Mistake> {
     let rows = rows(runs)?;
     let is_missing = |tag: &PublishedTag| !rows.iter().any(|row| row.is_same(tag));
-    let missing = not_run.iter().filter(|(tag, _)| is_missing(tag)).map(|(tag, reason)| RowOfRun {
+    let row_of = |(tag, reason): &(PublishedTag, String)| RowOfRun {
         tag: tag.clone(),
         file: String::new(),
         cell: String::new(),
         values: Vec::new(),
         problem: Some(reason.clone()),
         samples: Vec::new(),
-    });
-    let missing: Vec<RowOfRun> = missing.collect();
+    };
+    let missing: Vec<RowOfRun> = not_run.iter().filter(|(tag, _)| is_missing(tag)).map(row_of).collect();
     Comparisons::new(&[study], rows.into_iter().chain(missing).collect(), runs)
 }
 

@@ -71,7 +71,7 @@ struct RunArguments {
     /// Time for each study, such as `90 min`. Its scenarios share it, and end with the last block that fits.
     #[arg(long, value_name = "DURATION", value_parser = units::parse_duration)]
     budget: Option<Duration>,
-    /// Tiny data and one short trial, in about two minutes: shows that everything works, and measures nothing.
+    /// Tiny data and one short trial, in two minutes or 20 s a scenario: shows that everything works, and measures nothing.
     #[arg(long, conflicts_with = "budget")]
     smoke: bool,
     /// Seed of all random choices, in place of the scenarios' own.

@@ -8,6 +8,7 @@ use std::path::Path;
 use super::CHECKPOINT_AGE;
 use crate::record::FileClass;
 use crate::server::postgres::KIND;
+use crate::server::postgres::settings::DIRECT;
 use crate::server::settings::Settings;
 use crate::server::telemetry::Readings;
 use crate::server::telemetry::production::{Checkpoint, Counting, Place, Production, Release};
@@ -28,7 +29,7 @@ pub(in crate::server::postgres) static PRODUCTION: Production = Production {
     checkpoint,
 };
 
-const SETTINGS: [&str; 41] = [
+const SETTINGS: [&str; 42] = [
     "autovacuum",
     "autovacuum_naptime",
     "backend_flush_after",
@@ -43,6 +44,7 @@ const SETTINGS: [&str; 41] = [
     "commit_delay",
     "commit_siblings",
     "data_checksums",
+    DIRECT,
     "effective_cache_size",
     "effective_io_concurrency",
     "fsync",
