@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot set itself up should panic")]
 
 use spindle_load::sql::{self, FromRow};
-use spindle_load::{Check, Endpoint, Failure, Outcome, WorkloadSpec};
+use spindle_load::{Check, Client, Endpoint, Failure, Outcome, WorkloadSpec};
 
 mod analytic;
 mod oltp;
@@ -65,16 +65,17 @@ impl Database {
         session.first(statement, &[]).unwrap().unwrap()
     }
 
-    /// Each terminal ends this many transactions. Returns their kinds and outcomes.
+    /// Each terminal ends this many transactions, once all are connected. Returns their kinds and outcomes.
     fn outcomes(&self, transactions: usize) -> Vec<Vec<(usize, Outcome)>> {
-        let workload = &self.spec.build().unwrap();
+        let workload = self.spec.build().unwrap();
+        let clients = (0..TERMINALS).map(|terminal| workload.connect(&self.endpoint, terminal, 7).unwrap());
+        let clients: Vec<_> = clients.collect();
+        let run = |mut client: Box<dyn Client>| {
+            (0..transactions).map(|_| (client.choose(), client.execute().unwrap())).collect()
+        };
         std::thread::scope(|scope| {
-            let run = |terminal| {
-                let mut client = workload.connect(&self.endpoint, terminal, 7).unwrap();
-                (0..transactions).map(|_| (client.choose(), client.execute().unwrap())).collect()
-            };
             let terminals: Vec<_> =
-                (0..TERMINALS).map(|terminal| scope.spawn(move || run(terminal))).collect();
+                clients.into_iter().map(|client| scope.spawn(move || run(client))).collect();
             terminals.into_iter().map(|terminal| terminal.join().unwrap()).collect()
         })
     }
