@@ -20,7 +20,7 @@ use crate::floor;
 use crate::format_options::FileSystem;
 use crate::run_directory::{run_directory, state_directory};
 use crate::serve::{BUSY, ServeOptions, disk_file, fuse_directory, socket};
-use crate::statistics::Statistics;
+use crate::statistics::{Floor, Statistics};
 use crate::system::{
     self, detach_mount, file_of_loop, is_claimed, is_mount_point, loops_of, mounts_of, names_in, remove_ours,
     run, unmount, wait_until, wait_until_served,
@@ -50,6 +50,9 @@ pub struct DiskOptions {
     pub mount_at: Option<PathBuf>,
     /// Whether the timing is on after bring-up.
     pub timing: bool,
+    /// What another disk measured just now, at the same dilation, or anything for a disk whose timing stays off; `None` to measure it,
+    /// which takes a second.
+    pub floor: Option<Floor>,
     pub serve: ServeOptions,
 }
 
@@ -91,6 +94,8 @@ pub struct Disk {
     pub device: PathBuf,
     /// `None` for a raw disk.
     pub mount: Option<PathBuf>,
+    /// Subtracted from every service time.
+    pub floor: Floor,
     formatting: Formatting,
     pub socket: PathBuf,
     pub process_id: u32,
@@ -326,11 +331,13 @@ fn bring_up(program: &Path, options: &DiskOptions, owner: File) -> Result<Disk> 
     let client = wait_until_served(&mut emulator, "the emulator", &log, START_TIMEOUT, connect)?;
     let watchdog = Watchdog::start(state, emulator.id())?;
     let attached = attach(client, options);
-    let (client, device, mount) = attached.map_err(|error| death(&mut emulator, &log).unwrap_or(error))?;
+    let Attached { client, device, mount, floor } =
+        attached.map_err(|error| death(&mut emulator, &log).unwrap_or(error))?;
     Ok(Disk {
         name: options.name.clone(),
         device,
         mount,
+        floor,
         formatting: options.formatting.clone(),
         socket: socket(state),
         process_id: emulator.id(),
@@ -342,22 +349,26 @@ fn bring_up(program: &Path, options: &DiskOptions, owner: File) -> Result<Disk> 
     })
 }
 
+struct Attached {
+    client: Client,
+    device: PathBuf,
+    mount: Option<PathBuf>,
+    floor: Floor,
+}
+
 /// Attaches a loop device to the FUSE file, and makes and mounts a file system on it.
-fn attach(mut client: Client, options: &DiskOptions) -> Result<(Client, PathBuf, Option<PathBuf>)> {
+fn attach(mut client: Client, options: &DiskOptions) -> Result<Attached> {
     let state = &options.serve.state_directory;
     let file = disk_file(state);
     let device = run("losetup", &["--find", "--show", "--direct-io=on", &file.to_string_lossy()])
         .context("attaching a loop device")?;
     let device = PathBuf::from(device);
     tell_kernel(&device, options)?;
-    let delay_real_ns = floor::delay_real_ns(options.serve.dilation);
-    client.call(&control::Command::SetDelay { delay_real_ns: Some(delay_real_ns) })?;
-    client.call(&control::Command::Timing { on: true })?;
-    let floor = floor::measure(&device, options.serve.dilation, || workers::hurry(&device))
-        .context("measuring the emulator's floor")?;
-    client.call(&control::Command::SetDelay { delay_real_ns: None })?;
+    let floor = match options.floor {
+        Some(floor) => floor,
+        None => measure_floor(&mut client, &device, options.serve.dilation)?,
+    };
     client.call(&control::Command::SetFloor(floor))?;
-    client.call(&control::Command::Timing { on: false })?;
 
     let mount = match options.formatting.file_system {
         FileSystem::None => None,
@@ -373,7 +384,19 @@ fn attach(mut client: Client, options: &DiskOptions) -> Result<(Client, PathBuf,
     // The requests so far are those of mkfs and mount.
     client.call(&control::Command::ResetStatistics)?;
     client.call(&control::Command::Timing { on: options.timing })?;
-    Ok((client, device, mount))
+    Ok(Attached { client, device, mount, floor })
+}
+
+/// The timing is off again then.
+fn measure_floor(client: &mut Client, device: &Path, dilation: Dilation) -> Result<Floor> {
+    let delay_real_ns = floor::delay_real_ns(dilation);
+    client.call(&control::Command::SetDelay { delay_real_ns: Some(delay_real_ns) })?;
+    client.call(&control::Command::Timing { on: true })?;
+    let floor = floor::measure(device, dilation, || workers::hurry(device))
+        .context("measuring the emulator's floor")?;
+    client.call(&control::Command::SetDelay { delay_real_ns: None })?;
+    client.call(&control::Command::Timing { on: false })?;
+    Ok(floor)
 }
 
 /// The emulator's last log lines, if it is dead or dying.

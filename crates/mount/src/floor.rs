@@ -1,6 +1,6 @@
 //! The floor: the cost of a request on its way through the block layer, the loop device, FUSE and the timer,
-//! outside the model. It is measured on every disk at bring-up, against a constant delay, and subtracted from
-//! every service time. It is a property of this machine: all times here are real, whatever the dilation.
+//! outside the model. It is measured at bring-up, against a constant delay, and subtracted from every service time.
+//! It is a property of this machine: all times here are real, whatever the dilation.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;

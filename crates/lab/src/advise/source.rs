@@ -20,6 +20,8 @@ pub struct Source<'a> {
     pub measurement: &'a Measurement,
     pub paging: Paging,
     pub cpu_count: u64,
+    /// For the server and the page cache of its files.
+    pub memory_bytes: u64,
     /// Of each mount, if the run kept them.
     pub traces: Vec<Option<Trace>>,
     /// Approximate size of the data; `None` for a server in production.
@@ -75,6 +77,7 @@ impl<'a> Source<'a> {
             measurement,
             paging,
             cpu_count: u64::from(records.header.machine.cpu_count),
+            memory_bytes: provenance.memory_bytes.unwrap_or(records.header.machine.memory_bytes),
             traces,
             data_bytes: workload.and_then(|workload| workload.data()).map(|data| data.bytes),
             read_only_types: workload.map_or(&[], |workload| workload.read_only_types()),

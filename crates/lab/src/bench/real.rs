@@ -165,6 +165,7 @@ pub fn up(stack: &StackSpec, file_system: FileSystem, seed: u64, dilation: Dilat
         dilation,
         mount_at: None,
         timing: true,
+        floor: None,
         snapshot: None,
         spill_directory: &std::env::temp_dir(),
         die_with_parent: true,

@@ -15,6 +15,7 @@ use anyhow::{Context, Result, anyhow};
 use serde::Serialize;
 use spindle_base::dilation::Dilation;
 use spindle_load::WorkloadSpec;
+use spindle_mount::Floor;
 
 use super::{cause, instance};
 use crate::host::interrupt::Interrupt;
@@ -162,6 +163,8 @@ impl Load<'_> {
             owner: "",
             mount_count: self.layout.mounts.len(),
             dilation: Dilation::NONE,
+            // The timing stays off.
+            floor: Some(Floor::default()),
         })
         .context("bringing the storage up")?;
         mounts.set_timing(false)?;

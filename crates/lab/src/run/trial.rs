@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use spindle_load::{RunSpec, Workload};
+use spindle_mount::Floor;
 
 use super::data_set::{DataSets, Load, Recipe};
 use super::further::{Further, READY_PATIENCE, Roles, Start, Title};
@@ -169,7 +170,7 @@ impl Laboratory<'_> {
         // Not earlier: the server must not see a time before that of its own files.
         phases.time = TrialTime::start(self.dilation, self.work_directory)?;
         let mount_count = self.layouts().map(|layout| layout.mounts.len()).sum();
-        let restore = |index: usize, owner: &str| {
+        let restore = |index: usize, owner: &str, floor: Option<Floor>| {
             let (layout, snapshot) = &snapshots[index];
             Mounts::up(&MountsRequest {
                 layout,
@@ -181,12 +182,14 @@ impl Laboratory<'_> {
                 owner,
                 mount_count,
                 dilation: self.dilation,
+                floor,
             })
             .context("restoring the snapshot")
         };
-        let mounts = restore(0, "")?;
+        let mounts = restore(0, "", None)?;
+        let floor = mounts.floor();
         let further = (1..).zip(self.further()).map(|(index, (title, _))| {
-            let mounts = restore(index, &title.key).with_context(|| title.name.clone())?;
+            let mounts = restore(index, &title.key, floor).with_context(|| title.name.clone())?;
             Ok((title, mounts))
         });
         let further = further.collect::<Result<_>>()?;

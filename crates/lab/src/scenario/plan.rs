@@ -174,7 +174,7 @@ fn estimate(scenario: &Scenario, trial_count: usize) -> Estimate {
             // took 26 s and 5 s on two cores; the estimate is slightly higher.
             Some(data) => {
                 let warehouses = data.bytes as f64 / f64::from(100 << 20);
-                [10.0 + 2.0 * warehouses, 3.0 + 0.3 * warehouses, 2.0].map(Duration::from_secs_f64).into()
+                [10.0 + 2.0 * warehouses, 3.0 + 0.3 * warehouses, 1.0].map(Duration::from_secs_f64).into()
             }
             None => (Duration::ZERO, Duration::from_millis(20), Duration::ZERO),
         };
@@ -202,7 +202,7 @@ fn estimate(scenario: &Scenario, trial_count: usize) -> Estimate {
 }
 
 /// Most replicas of a cell, and most disks besides the first. Each replica adds a server that starts, is
-/// verified and stops; each disk comes up, measures its floor and goes down again.
+/// verified and stops; each disk comes up and goes down again.
 fn further(scenario: &Scenario) -> (u32, u32) {
     let of_pool = |mount: &LayoutMount| {
         scenario.stacks[&mount.stack].head().zfs.as_ref().map_or(0, ZfsHead::device_count)

@@ -55,7 +55,7 @@ pub fn repeat(folder: &Folder, options: &RepeatOptions, interrupt: &Interrupt) -
         if !options.only.is_empty() && !options.only.iter().any(|only| name.contains(only.as_str())) {
             continue;
         }
-        match part(name, text, options) {
+        match part(name, text, folder.scenarios.len(), options) {
             Ok(part) => parts.push(part),
             Err(mistake) => refuse(folder, options, name, &mistake.to_string())?,
         }
@@ -77,7 +77,7 @@ fn share(left: Duration, parts: &[Part]) -> Duration {
     left.mul_f64(if total > 0.0 { first / total } else { 1.0 }).max(LEAST)
 }
 
-fn part(name: &'static str, text: &str, options: &RepeatOptions) -> Result<Part, Mistake> {
+fn part(name: &'static str, text: &str, scenarios: usize, options: &RepeatOptions) -> Result<Part, Mistake> {
     let bounds = Bounds { memory_bytes: provenance::memory_bytes(), trust: Trust::MayRun };
     let mut scenario = Scenario::parse(name, text, &bounds)?;
     if let Some(seed) = options.seed {
@@ -88,7 +88,7 @@ fn part(name: &'static str, text: &str, options: &RepeatOptions) -> Result<Part,
     }
     let mut plan = plan(&scenario);
     if options.smoke {
-        plan.trials.truncate(smoke::TRIALS_MOST);
+        plan.trials.truncate(smoke::trials(scenarios));
     }
     Ok(Part { name, scenario, plan })
 }

@@ -22,10 +22,17 @@ const ENOUGH: [(&str, u64); 8] = [
 ];
 /// Every count of sql-bench is divided by this.
 const DIVISOR: u64 = 2_000;
-/// Of a scenario, so that a study of many cells takes minutes.
-pub(super) const TRIALS_MOST: usize = 4;
+/// Of a study, and of one of its scenarios. A trial takes about five seconds and a scenario's data three, so that a study takes about
+/// two minutes.
+const TRIALS_OF_STUDY: usize = 16;
+const TRIALS_MOST: usize = 4;
 /// Foreign tools run for whole seconds.
 const WINDOW: Duration = Duration::from_secs(1);
+
+/// Trials of each scenario of a study of so many.
+pub(super) fn trials(scenarios: usize) -> usize {
+    (TRIALS_OF_STUDY / scenarios).clamp(1, TRIALS_MOST)
+}
 
 pub(super) fn shrink(scenario: &mut Scenario) {
     for workload in scenario.workloads.values_mut() {

@@ -8,8 +8,8 @@ use anyhow::{Context, Result, ensure};
 use spindle_model::{Change, Device, Place};
 use spindle_mount::trace::TraceHead;
 use spindle_mount::{
-    Disk, DiskOptions, Formatting, LayerName, ServeOptions, Statistics, device_under, disk, size_refusal,
-    state_directory, zfs,
+    Disk, DiskOptions, Floor, Formatting, LayerName, ServeOptions, Statistics, device_under, disk,
+    size_refusal, state_directory, zfs,
 };
 
 use crate::host::provenance;
@@ -29,6 +29,8 @@ pub struct Wishes<'a> {
     pub dilation: Dilation,
     pub mount_at: Option<PathBuf>,
     pub timing: bool,
+    /// See [`DiskOptions::floor`].
+    pub floor: Option<Floor>,
     /// The output of [`Volume::into_snapshot`] of an earlier volume with the same size and file system;
     /// `None` for a new, empty file system.
     pub snapshot: Option<&'a Path>,
@@ -78,6 +80,7 @@ pub fn options(stack: &StackSpec, wishes: &Wishes<'_>) -> Result<DiskOptions> {
         formatting,
         mount_at: wishes.mount_at.clone(),
         timing: wishes.timing,
+        floor: wishes.floor,
         serve: ServeOptions {
             state_directory: state_directory(&wishes.name)?,
             size_bytes: stack.size_bytes(),
@@ -165,6 +168,10 @@ impl EmulatedVolume {
 impl Volume for EmulatedVolume {
     fn path(&self) -> &Path {
         &self.path
+    }
+
+    fn floor(&self) -> Option<Floor> {
+        Some(self.disk.floor)
     }
 
     fn set_timing(&mut self, on: bool) -> Result<()> {

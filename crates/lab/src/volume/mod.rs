@@ -15,7 +15,7 @@ use anyhow::{Context, Result, bail};
 use spindle_model::Change;
 use spindle_mount::real::Place;
 use spindle_mount::trace::TraceHead;
-use spindle_mount::{FileSystem, Formatting, Statistics, disk, size_refusal, zfs};
+use spindle_mount::{FileSystem, Floor, Formatting, Statistics, disk, size_refusal, zfs};
 
 use self::emulated::{EmulatedVolume, Wishes};
 use self::real::RealVolume;
@@ -31,6 +31,11 @@ use spindle_base::units::format_size_rounded;
 pub trait Volume: Debug {
     /// Mount point of the file system.
     fn path(&self) -> &Path;
+
+    /// Of an emulated disk: see [`spindle_mount::DiskOptions::floor`].
+    fn floor(&self) -> Option<Floor> {
+        None
+    }
 
     /// With the timing off, requests are answered at memory speed. A real disk's timing is always on.
     fn set_timing(&mut self, _on: bool) -> Result<()> {

@@ -10,6 +10,7 @@ use crate::record::FileClass;
 use spindle_base::dilation::Dilation;
 use spindle_base::proc::process_cpu_s;
 use spindle_model::Change;
+use spindle_mount::Floor;
 use spindle_mount::trace::TraceHead;
 
 use crate::stack::StackSpec;
@@ -54,6 +55,8 @@ pub struct MountsRequest<'a> {
     /// Number of mounts that are up together, with those of other owners.
     pub mount_count: usize,
     pub dilation: Dilation,
+    /// See [`Wishes::floor`]. Without it, the first emulated disk measures it for all.
+    pub floor: Option<Floor>,
 }
 
 impl Mounts {
@@ -62,7 +65,8 @@ impl Mounts {
     /// # Errors
     /// Any failure to bring up a mount, with its class; the others are down again then.
     pub fn up(request: &MountsRequest<'_>) -> Result<Mounts> {
-        let mut mounts = Vec::new();
+        let mut mounts: Vec<Mount> = Vec::new();
+        let mut floor = request.floor;
         let mount_count = request.layout.mounts.len();
         for (index, wanted) in request.layout.mounts.iter().enumerate() {
             let key = wanted.key();
@@ -86,6 +90,7 @@ impl Mounts {
                         dilation: request.dilation,
                         mount_at: None,
                         timing: false,
+                        floor,
                         snapshot: snapshot.as_deref(),
                         spill_directory: request.work_directory,
                         die_with_parent: true,
@@ -94,9 +99,15 @@ impl Mounts {
                     named(volume, mount_count, || format!("the stack `{}` for {key}", wanted.stack))?
                 }
             };
+            floor = floor.or_else(|| volume.floor());
             mounts.push(Mount { key, stack: wanted.stack.clone(), classes: wanted.classes.clone(), volume });
         }
         Ok(Mounts { mounts })
+    }
+
+    /// Of an emulated disk among them.
+    pub fn floor(&self) -> Option<Floor> {
+        self.mounts.iter().find_map(|mount| mount.volume.floor())
     }
 
     /// With the timing off, requests are answered at memory speed.

@@ -14,7 +14,7 @@ use anyhow::{Context, Result, ensure};
 use spindle_base::histogram::{decode, encode};
 use spindle_model::Change;
 use spindle_mount::zfs::{Pool, PoolDevices, PoolOptions};
-use spindle_mount::{Disk, FileSystem, OperationStatistics, Statistics, zfs};
+use spindle_mount::{Disk, FileSystem, Floor, OperationStatistics, Statistics, zfs};
 
 use crate::stack::{PoolSpec, StackSpec};
 use crate::volume::Volume;
@@ -71,6 +71,7 @@ impl ZfsVolume {
                 name: device_name(&wishes.name, key),
                 seed: wishes.seed.wrapping_add(SEED_STEP * index as u64),
                 mount_at: None,
+                floor: wishes.floor.or_else(|| disks.first().map(|part: &PoolDisk| part.disk.floor)),
                 snapshot: snapshot.as_deref(),
                 ..wishes.clone()
             };
@@ -127,6 +128,10 @@ impl ZfsVolume {
 impl Volume for ZfsVolume {
     fn path(&self) -> &Path {
         &self.pool.mount
+    }
+
+    fn floor(&self) -> Option<Floor> {
+        self.disks.first().map(|part| part.disk.floor)
     }
 
     fn set_timing(&mut self, on: bool) -> Result<()> {

@@ -31,6 +31,7 @@ fn bring_up(bench: &Bench, stack: &StackSpec, snapshot: Option<&Path>) -> Disk {
         dilation: Dilation::NONE,
         mount_at: None,
         timing: false,
+        floor: None,
         snapshot,
         spill_directory: &bench.path("."),
         die_with_parent: false,

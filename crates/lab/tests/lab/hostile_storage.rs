@@ -83,6 +83,7 @@ fn a_shortened_base_image_gives_errors_and_its_emulator_lives() {
             dilation: Dilation::NONE,
             mount_at: None,
             timing: false,
+            floor: None,
             snapshot,
             spill_directory: &directory,
             die_with_parent: false,

@@ -100,6 +100,7 @@ fn data_and_redo_log_are_measured_each_on_its_own_stack() {
     assert!(redo.writes > 0 && redo.flushes > 0, "{redo:?}");
     assert!(redo.reads < data.reads / 10, "a log is not read: {redo:?}");
     assert!(redo.flush_latency_mean_ms > 1.0, "a disk turns: {redo:?}");
+    assert_eq!(data.floor_us, redo.floor_us, "the first disk measures the floor for both");
     let seconds = measurement.series.transactions_per_s.len();
     assert_eq!(measurement.mounts[1].series.flushes_per_s.len(), seconds);
     assert!(measurement.mounts[1].host.as_ref().unwrap().writes > 0);

@@ -40,6 +40,7 @@ fn facts() -> Facts {
         flushing: Flushing::Writeback(Writeback {
             mount: 0,
             page_bytes: PAGE,
+            cache_bytes: 256_000_000,
             limit_pages: 1_000,
             flushes_per_second: 0.0,
             background: BackgroundWriting { delay_ns: 200_000_000, most_pages: 0, flush_after_pages: 64 },

@@ -25,6 +25,8 @@ pub struct Writeback {
     /// The mount of the data.
     pub mount: usize,
     pub page_bytes: u64,
+    /// What the page cache can hold.
+    pub cache_bytes: u64,
     /// Dirty pages from which on the writers wait (`balance_dirty_pages`). A pass begins at the latest with half as many, as
     /// `vm.dirty_background_ratio` is half of `vm.dirty_ratio`.
     pub limit_pages: u64,
@@ -65,6 +67,7 @@ pub(crate) struct Writer {
     asked: VecDeque<Access>,
     flushes: f64,
     throttle: Throttle,
+    pass_read_bytes: u64,
 }
 
 /// The largest request of a loop device (`max_sectors_kb`).
@@ -73,14 +76,18 @@ const REQUEST_BYTES: u64 = 1 << 20;
 const EXPIRE_SECONDS: u64 = 30;
 /// What is read between the begins of two passes, and a third of it between two, before reclaim meets a dirty page and has all of
 /// them written (`shrink_inactive_list` in mm/vmscan.c): 11 to 17 MB in the block traces of eight cells of PostgreSQL whose passes
-/// are short, 4 to 8 MB between long ones, with 256 MB of memory of which 48 are shared buffers.
+/// are short, 4 to 8 MB between long ones, with 256 MB of memory of which 48 MiB are shared buffers. A larger page cache has a longer
+/// list, in proportion; that was not measured.
 const PASS_READ_BYTES: u64 = 14_000_000;
+const CACHE_OF_THESE_BYTES: u64 = 256_000_000 - (48 << 20);
 
 /// For a page that is not dirty.
 const TRIES: u64 = 8;
 
 impl Writer {
     pub(super) fn new(facts: Writeback, places: &Places, draws: &mut Draws, throttle: Throttle) -> Writer {
+        let of_these = u128::from(PASS_READ_BYTES) * u128::from(facts.cache_bytes);
+        let pass_read_bytes = (of_these / u128::from(CACHE_OF_THESE_BYTES)) as u64;
         Writer {
             facts,
             places: places.writes.in_no_order(facts.page_bytes, draws),
@@ -88,12 +95,13 @@ impl Writer {
             dirty: BTreeMap::new(),
             left_of_pass: 0,
             cursor: 0,
-            read_bytes: PASS_READ_BYTES / 2,
+            read_bytes: pass_read_bytes / 2,
             read_in_pass_bytes: 0,
             ticks_dirty: 0,
             asked: VecDeque::new(),
             flushes: 0.0,
             throttle,
+            pass_read_bytes,
         }
     }
 
@@ -104,7 +112,9 @@ impl Writer {
     /// Whether so much was read that the page cache has dirty pages at the end of its list.
     fn is_reclaim_stuck(&self) -> bool {
         let since_end = self.read_bytes - self.read_in_pass_bytes;
-        !self.dirty.is_empty() && self.read_bytes >= PASS_READ_BYTES && since_end >= PASS_READ_BYTES / 3
+        !self.dirty.is_empty()
+            && self.read_bytes >= self.pass_read_bytes
+            && since_end >= self.pass_read_bytes / 3
     }
 
     /// Pages that were read take the places of others in the page cache.
@@ -210,6 +220,7 @@ mod tests {
         let facts = Writeback {
             mount: 0,
             page_bytes: PAGE,
+            cache_bytes: CACHE_OF_THESE_BYTES,
             limit_pages,
             flushes_per_second: 0.0,
             background,
@@ -279,6 +290,12 @@ mod tests {
         written(&mut writer);
         writer.changed(10, &mut draws);
         assert!(!begins(&mut writer, PASS_READ_BYTES / 3 - 1) && begins(&mut writer, 1));
+
+        let large = Writeback { cache_bytes: 10 * CACHE_OF_THESE_BYTES, ..writer.facts };
+        let places = Places { reads: writer.places.clone(), writes: writer.places.clone() };
+        let mut writer = Writer::new(large, &places, &mut draws, Throttle::new(false, true));
+        writer.changed(10, &mut draws);
+        assert!(!begins(&mut writer, 5 * PASS_READ_BYTES - 1) && begins(&mut writer, 1), "of a larger cache");
     }
 
     #[test]

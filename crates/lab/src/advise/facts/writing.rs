@@ -7,9 +7,10 @@ use crate::advise::source::Source;
 use crate::record::FileClass;
 use crate::server::telemetry::Rules;
 
-/// Pages that the kernel's page cache takes before it lets writers wait: `dirty_background_ratio` of a small
-/// memory. The measured cell did not reach it, or its throughput shows it.
-const PAGE_CACHE_LIMIT_PAGES: u64 = 16_384;
+/// The share of the page cache that can be dirty before writers wait (`vm.dirty_ratio`), and as many pages at least: a small control
+/// group of version 1 has the machine's limit. The measured cell did not reach it, or its throughput shows it.
+const DIRTY_SHARE: f64 = 0.2;
+const DIRTY_PAGES_LEAST: u64 = 16_384;
 
 pub(super) fn commit(source: &Source<'_>, places: &MountPlaces) -> Commit {
     let logs = source.measurement.flushed_at_commit.clone();
@@ -48,16 +49,25 @@ pub(super) fn flushing(source: &Source<'_>, places: &MountPlaces, writers: f64) 
             let flushes = mount_view.emulator.as_ref().map_or(0, |emulator| emulator.flushes) as f64;
             // Commits share flushes, so those of the log are known by their writes alone.
             let of_log = source.paging.log_writes.unwrap_or(writers).min(flushes);
+            let cache_bytes = page_cache_bytes(source);
+            let limit_pages = (cache_bytes as f64 * DIRTY_SHARE) as u64 / source.paging.page_bytes;
             Flushing::Writeback(Writeback {
                 mount,
                 page_bytes: source.paging.page_bytes,
-                limit_pages: PAGE_CACHE_LIMIT_PAGES,
+                cache_bytes,
+                limit_pages: limit_pages.max(DIRTY_PAGES_LEAST),
                 flushes_per_second: (flushes - of_log) / source.measurement.duration_s,
                 background: *background,
                 background_share: background_share(source, background),
             })
         }
     }
+}
+
+/// What the server's memory leaves beside its own cache, but at least a quarter of it.
+fn page_cache_bytes(source: &Source<'_>) -> u64 {
+    let pool_bytes = source.paging.pool_pages * source.paging.page_bytes;
+    source.memory_bytes.saturating_sub(pool_bytes).max(source.memory_bytes / 4)
 }
 
 /// Of the pages that the background writer might have written in the measured window, by its rule, those that it wrote: it

@@ -74,6 +74,7 @@ pub(super) fn run(arguments: &UpArguments) -> Result<()> {
         dilation,
         mount_at: arguments.at.clone(),
         timing: true,
+        floor: None,
         snapshot: None,
         spill_directory: &std::env::temp_dir(),
         die_with_parent: false,

@@ -21,8 +21,6 @@ use crate::study::{Against, Answer, Counts, RepeatOptions, Summary, page, repeat
 const DIRECTORY: &str = "studies";
 /// Of a smoke run, whose figures mean nothing.
 const SMOKE: &str = "studies-smoke";
-/// For all scenarios of a study in a smoke run.
-const SMOKE_BUDGET: Duration = Duration::from_secs(110);
 
 #[derive(Debug, Args)]
 pub struct StudyArguments {
@@ -71,7 +69,7 @@ struct RunArguments {
     /// Time for each study, such as `90 min`. Its scenarios share it, and end with the last block that fits.
     #[arg(long, value_name = "DURATION", value_parser = units::parse_duration)]
     budget: Option<Duration>,
-    /// Tiny data and one short trial, in two minutes or 20 s a scenario: shows that everything works, and measures nothing.
+    /// Tiny data and short trials of a few cells, in about two minutes a study: shows that everything works, and measures nothing.
     #[arg(long, conflicts_with = "budget")]
     smoke: bool,
     /// Seed of all random choices, in place of the scenarios' own.
@@ -205,7 +203,7 @@ fn repeat_all(arguments: &RunArguments) -> Result<ExitCode> {
     }
     let options = RepeatOptions {
         output: output.clone(),
-        budget: if arguments.smoke { Some(SMOKE_BUDGET) } else { arguments.budget },
+        budget: arguments.budget,
         smoke: arguments.smoke,
         seed: arguments.seed,
         only: arguments.only.clone(),
