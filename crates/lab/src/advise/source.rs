@@ -152,6 +152,12 @@ impl<'a> Source<'a> {
         Some((*values.first()?, *values.last()?))
     }
 
+    /// The same of a level of the machine.
+    pub fn machine_series(&self, name: &str) -> Option<(f64, f64)> {
+        let values = self.measurement.series.machine.get(name)?;
+        Some((*values.first()?, *values.last()?))
+    }
+
     pub fn per_second(&self) -> f64 {
         self.transactions() / self.measurement.duration_s
     }

@@ -1,5 +1,6 @@
 //! All studies in one table: how many of their claims hold.
 
+use std::cmp::Reverse;
 use std::fmt::Write as _;
 use std::time::Duration;
 
@@ -8,6 +9,7 @@ use spindle_base::text::{self, plural};
 
 use super::Answer;
 use crate::claims::Verdict;
+use crate::record::spelling;
 use crate::report::escaped;
 
 /// How many claims of a study have which verdict.
@@ -125,12 +127,28 @@ impl Summary<'_> {
             self.answers.iter().flat_map(Answer::claims).filter(|claim| claim.is_not_built()).count();
         format!(
             "Of {} claims that these runs test, {in_direction} ({:.0} %) are confirmed in direction, {} ({:.0} %) in size as well. \
-             Of the {} others, {not_built} wait for something that Spindle does not have.\n",
+             Of the {} others, {not_built} wait for something that Spindle does not have.{}\n",
             total.tested(),
             percent(in_direction),
             total.confirmed,
             percent(total.confirmed),
             total.all() - total.tested(),
+            self.causes(total.contradicted),
+        )
+    }
+
+    /// ` What was found puts 27 of the 37 contradicted claims down to the study, 5 to the model.`
+    fn causes(&self, contradicted: usize) -> String {
+        let claims = self.answers.iter().flat_map(Answer::claims);
+        let claims = claims.filter(|claim| claim.verdict == Verdict::Contradicted && !claim.is_not_run());
+        let causes =
+            claims.filter_map(|claim| claim.finding.as_ref()).counts_by(|found| spelling(&found.cause));
+        let mut causes: Vec<(String, usize)> = causes.into_iter().collect();
+        causes.sort_by_key(|(cause, count)| (Reverse(*count), cause.clone()));
+        let Some(((cause, count), others)) = causes.split_first() else { return String::new() };
+        let others = others.iter().map(|(cause, count)| format!(", {count} to the {cause}")).join("");
+        format!(
+            " What was found puts {count} of the {contradicted} contradicted claims down to the {cause}{others}."
         )
     }
 }

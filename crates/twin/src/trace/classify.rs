@@ -3,6 +3,7 @@
 //! * A log continues where it ended, after a FLUSH. Its last block may be written again. A disk without a volatile cache
 //!   gets no FLUSH; there the next write of a log comes later than at once, because it waits for the one before it.
 //! * A doublewrite buffer is written at the same place again and again, many pages at once.
+//! * A new file of a log is filled with zeroes first: large writes that continue each other for megabytes.
 //! * What is left are pages of the data.
 //!
 //! Of the reads, those are read-ahead that follow the read before them at once and begin close behind it: a thread
@@ -26,6 +27,8 @@ pub struct Classified {
     pub log_writes: u64,
     pub doublewrite: Option<Region>,
     pub doublewrites: u64,
+    /// Bytes of zeroes in new files of a log.
+    pub filled_bytes: u64,
     pub flushes: u64,
 }
 
@@ -49,6 +52,10 @@ const LOG_WRITES_LEAST: usize = 8;
 /// Writes to one place that make a doublewrite buffer, and the least size of each.
 const DOUBLEWRITES_LEAST: u64 = 3;
 const DOUBLEWRITE_BYTES_LEAST: u64 = 128 << 10;
+/// Of each write that fills a file, and of all of them: PostgreSQL's files have 16 MiB (`wal_segment_size`), which a file system may
+/// have in two places.
+const FILL_WRITE_BYTES_LEAST: u64 = 256 << 10;
+const FILL_BYTES_LEAST: u64 = 4 << 20;
 
 pub fn classify(requests: &[Traced]) -> Classified {
     let mut found = Classified::default();
@@ -69,6 +76,7 @@ pub fn classify(requests: &[Traced]) -> Classified {
     (found.log_writes, found.log) = (log.len() as u64, Region::around(&log));
     let doublewrites = writes_of(Purpose::Doublewrite);
     (found.doublewrites, found.doublewrite) = (doublewrites.len() as u64, Region::around(&doublewrites));
+    found.filled_bytes = writes_of(Purpose::Fill).iter().map(|access| access.size_bytes).sum();
     found
 }
 
@@ -162,6 +170,7 @@ enum Purpose {
     Log,
     Journal,
     Doublewrite,
+    Fill,
 }
 
 fn access(request: &Traced) -> Access {
@@ -171,7 +180,9 @@ fn access(request: &Traced) -> Access {
 /// Of each request that is a write.
 fn purposes(requests: &[Traced]) -> Vec<Purpose> {
     let mut purposes: Vec<Purpose> = vec![Purpose::Page; requests.len()];
-    for (number, log) in logs(requests).iter().enumerate() {
+    // First, because on a slow drive without a volatile cache they look like a log.
+    mark_fills(requests, &mut purposes);
+    for (number, log) in logs(requests, &purposes).iter().enumerate() {
         let purpose = if number == 0 { Purpose::Log } else { Purpose::Journal };
         log.writes.iter().for_each(|index| purposes[*index] = purpose);
     }
@@ -181,7 +192,7 @@ fn purposes(requests: &[Traced]) -> Vec<Purpose> {
 
 /// Chains that are long enough for a log, joined where one ends near the begin of another; that with the most
 /// writes first.
-fn logs(requests: &[Traced]) -> Vec<Chain> {
+fn logs(requests: &[Traced], purposes: &[Purpose]) -> Vec<Chain> {
     let mut open: Vec<Chain> = Vec::new();
     let mut ended: Vec<Chain> = Vec::new();
     let mut flushes = 0;
@@ -189,7 +200,7 @@ fn logs(requests: &[Traced]) -> Vec<Chain> {
     for (index, request) in requests.iter().enumerate() {
         match request.operation {
             Operation::Flush => flushes += 1,
-            Operation::Write => {
+            Operation::Write if purposes[index] == Purpose::Page => {
                 let Access { offset_bytes: offset, size_bytes } = access(request);
                 let end = offset + size_bytes;
                 let continued = open.iter().position(|chain| {
@@ -258,6 +269,21 @@ fn mark_doublewrites(requests: &[Traced], purposes: &mut [Purpose]) {
         let repeated = times.get(&request.offset_bytes).is_some_and(|count| *count >= DOUBLEWRITES_LEAST);
         if *purpose == Purpose::Page && is_large(request) && repeated {
             *purpose = Purpose::Doublewrite;
+        }
+    }
+}
+
+fn mark_fills(requests: &[Traced], purposes: &mut [Purpose]) {
+    let large = (0..requests.len()).filter(|index| {
+        let Traced { operation, size_bytes, .. } = requests[*index];
+        operation == Operation::Write && size_bytes >= FILL_WRITE_BYTES_LEAST
+    });
+    let large: Vec<usize> = large.collect();
+    let end = |index: usize| requests[index].offset_bytes + requests[index].size_bytes;
+    for run in large.chunk_by(|before, next| requests[*next].offset_bytes == end(*before)) {
+        let bytes: u64 = run.iter().map(|index| requests[*index].size_bytes).sum();
+        if bytes >= FILL_BYTES_LEAST {
+            run.iter().for_each(|index| purposes[*index] = Purpose::Fill);
         }
     }
 }
@@ -342,6 +368,26 @@ mod tests {
         assert_eq!([found.log_writes, found.doublewrites, found.flushes], [20, 4, 28]);
         assert_eq!(found.log.map(|region| region.offset_bytes), Some(1 << 30));
         assert_eq!(found.doublewrite, Some(Region { offset_bytes: 2 << 30, size_bytes: 1 << 20 }));
+    }
+
+    #[test]
+    fn a_new_file_of_a_log_is_none_of_the_pages() {
+        const MIB: u64 = 1 << 20;
+        // A page that is written meanwhile does not end it, and one large write or two are pages side by side.
+        let mut requests: Vec<Traced> = (0..16)
+            .flat_map(|part| {
+                let page = request(Operation::Write, (100 + part) * MIB, 8_192);
+                [request(Operation::Write, (1_000 + part) * MIB, MIB), page]
+            })
+            .collect();
+        requests.extend([2_000, 2_001, 3_000].map(|mib| request(Operation::Write, mib * MIB, MIB)));
+        for after_ns in [0, 8_000_000] {
+            for (number, request) in requests.iter_mut().enumerate() {
+                request.at = Instant(number as u64 * after_ns);
+            }
+            let found = classify(&requests);
+            assert_eq!((found.filled_bytes, found.page_writes.len()), (16 * MIB, 16 + 3), "{after_ns}");
+        }
     }
 
     #[test]

@@ -23,7 +23,7 @@ use crate::record::FileClass;
 pub fn facts(source: &Source<'_>) -> Result<Facts> {
     let places = places::places(source);
     let requests = Requests::of(source, places.ahead.clone());
-    let kinds = transactions::kinds(source, requests.foreground);
+    let kinds = transactions::kinds(source, requests.foreground, places.filled_bytes);
     let writers: f64 = kinds.iter().filter(|kind| kind.log_bytes > 0.0).map(|kind| kind.weight).sum();
     Ok(Facts {
         arrivals: arrivals(source),
@@ -36,7 +36,7 @@ pub fn facts(source: &Source<'_>) -> Result<Facts> {
             ahead: requests.ahead,
         },
         commit: writing::commit(source, &places),
-        flushing: writing::flushing(source, &places, writers),
+        flushing: writing::flushing(source, &places, writers, terminals(source)),
         locks: None,
         hot_file: None,
         places: places.data,
@@ -44,6 +44,15 @@ pub fn facts(source: &Source<'_>) -> Result<Facts> {
 }
 
 fn arrivals(source: &Source<'_>) -> Arrivals {
+    let terminals = terminals(source);
+    if source.is_closed_loop {
+        Arrivals::Closed { terminals }
+    } else {
+        Arrivals::Open { per_second: source.per_second(), connections: (4 * terminals).max(64) }
+    }
+}
+
+fn terminals(source: &Source<'_>) -> u64 {
     let measurement = source.measurement;
     // Little's law, for records without evidence.
     let at_work = measurement.latency.mean_ms / 1e3 * source.per_second();
@@ -52,12 +61,7 @@ fn arrivals(source: &Source<'_>) -> Arrivals {
         .evidence
         .as_ref()
         .map_or(at_work.round() as u64, |evidence| u64::from(evidence.terminals));
-    let terminals = terminals.max(1);
-    if source.is_closed_loop {
-        Arrivals::Closed { terminals }
-    } else {
-        Arrivals::Open { per_second: source.per_second(), connections: (4 * terminals).max(64) }
-    }
+    terminals.max(1)
 }
 
 /// Reads of the data's device.

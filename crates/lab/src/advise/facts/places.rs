@@ -15,6 +15,8 @@ pub(super) struct MountPlaces {
     /// The kernel's behind each read of the data, as traced; `None` without a trace, and for a server that counts the
     /// reads that it waits for.
     pub(super) ahead: Option<Arc<[Vec<Access>]>>,
+    /// What new files of the log were filled with on the data's mount, as traced; zero without a trace.
+    pub(super) filled_bytes: u64,
     /// Of each mount.
     logs: Vec<Region>,
     doublewrites: Vec<Region>,
@@ -69,6 +71,7 @@ pub(super) fn places(source: &Source<'_>) -> MountPlaces {
     let mounts = 0..source.cell.mounts.len();
     MountPlaces {
         ahead,
+        filled_bytes: of_data.map_or(0, |found| found.filled_bytes),
         data: Places { reads: reads.unwrap_or_else(|| spread.clone()), writes: writes.unwrap_or(spread) },
         logs: mounts
             .clone()
