@@ -33,7 +33,7 @@ const PAGE_BYTES: usize = 4096;
 
 /// Number of batches. Their median excludes another program's burst as well as a lucky moment in which all
 /// threads share a core.
-const BATCHES: usize = 9;
+const BATCHES: usize = 5;
 /// Bound of the median, as a multiple of the fastest batch. A larger median was measured on a host that stood
 /// still and is no property of the path.
 const DISTURBED: u64 = 2;
