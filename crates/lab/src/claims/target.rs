@@ -6,9 +6,10 @@
 //! 25 % are those of raw figures: a scaled reproduction on an emulated device is no nearer. Half of the
 //! distance is the stricter of the two below a ratio of 2, where 25 % would confirm a gain of 5 % by one of
 //! 30 %. If the side is shown and the size is not, the verdict is "direction only". The claim is contradicted
-//! if the whole interval is on the other side of 1, or contains 1 and keeps below half of the claimed
-//! distance: then no effect of that kind is there. Otherwise an interval that contains 1 decides nothing. A
-//! ratio below 1 is inverted first, so that a ratio and its inverse have the same verdict.
+//! if the whole interval is on the other side of 1, or keeps below half of the claimed distance and begins
+//! within 3 % of 1, where sizes are equal: then no effect of that kind is there. A gain of 1 % is no doubling,
+//! and what narrows its interval is only the number of trials. Otherwise an interval that contains 1 decides
+//! nothing. A ratio below 1 is inverted first, so that a ratio and its inverse have the same verdict.
 //!
 //! **A range** of ratios is the same, with the bands of both of its ends and what is between them. A gain of
 //! "up to" a ratio is the range from no gain to that one: its side has to be shown, and its band has one end.
@@ -22,7 +23,8 @@
 //! such as "at least 10 times", is "direction only" if it is broken and the whole interval is on its side of
 //! 1.
 //!
-//! **A difference** is treated as a ratio is, with 0 in place of 1 and without the rule of half the distance.
+//! **A difference** is treated as a ratio is, with 0 in place of 1 and of the 3 %, and its size is shown by the
+//! 25 % alone.
 //!
 //! A quantity without an interval, from one trial, decides nothing.
 
@@ -106,7 +108,8 @@ impl Target {
             Target::Ratio { low, high } => {
                 let (least, most) = (band(low).low, band(high).high);
                 let is_of_the_size = range.low <= most && range.high >= least;
-                sided(range, 1.0, if low > 1.0 { low } else { high }, is_of_the_size)
+                let claimed = if low > 1.0 { low } else { high };
+                sided(range, 1.0, 1.0 + EQUAL_WITHIN, claimed, is_of_the_size)
             }
             Target::Difference(stated) if stated < 0.0 => {
                 Target::Difference(-stated).verdict(&estimate.negative())
@@ -114,7 +117,7 @@ impl Target {
             Target::Difference(stated) => {
                 let is_of_the_size = range.low <= stated * (1.0 + SIZE_TOLERANCE)
                     && range.high >= stated / (1.0 + SIZE_TOLERANCE);
-                sided(range, 0.0, stated, is_of_the_size)
+                sided(range, 0.0, 0.0, stated, is_of_the_size)
             }
             Target::Equal { within } => {
                 let is_inside = range.low >= 1.0 / (1.0 + within) && range.high <= 1.0 + within;
@@ -151,12 +154,14 @@ fn band(ratio: f64) -> Range {
     }
 }
 
-/// The verdict about an effect above `zero`, of which the claim says that it is `claimed`.
-fn sided(range: Range, zero: f64, claimed: f64, is_of_the_size: bool) -> Verdict {
+/// The verdict about an effect above `zero`, of which the claim says that it is `claimed`. Up to `equal`, what is
+/// far smaller is none.
+fn sided(range: Range, zero: f64, equal: f64, claimed: f64, is_of_the_size: bool) -> Verdict {
     let half = zero + (claimed - zero) * (1.0 - DISTANCE_TOLERANCE);
     match decided(range.low > zero, range.high < zero) {
-        Verdict::Confirmed if !is_of_the_size => Verdict::DirectionOnly,
-        Verdict::NotDecided if range.high < half => Verdict::Contradicted,
+        Verdict::Confirmed if is_of_the_size => Verdict::Confirmed,
+        _ if range.high < half && range.low <= equal => Verdict::Contradicted,
+        Verdict::Confirmed => Verdict::DirectionOnly,
         verdict => verdict,
     }
 }
