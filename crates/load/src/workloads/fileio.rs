@@ -83,6 +83,9 @@ pub const FACTS: Facts = Facts {
     ..Facts::FOREIGN
 };
 
+/// The tool's `--file-block-size` if it is not given.
+const DEFAULT_BLOCK_BYTES: u32 = 16_384;
+
 /// Reads and writes of files in a directory, executed by sysbench.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
@@ -141,9 +144,14 @@ impl Declared for Spec {
         Some(Data { words, bytes: self.total_bytes() })
     }
 
-    /// The block size only divides the files while they are created, so it is left out.
     fn data_set(&self) -> String {
-        format!("fileio, {} files of {} MiB together", self.files, self.total_mib)
+        let cache = if self.direct { "past" } else { "through" };
+        format!(
+            "fileio, {} files of {} MiB together, in writes of {} bytes {cache} the page cache",
+            self.files,
+            self.total_mib,
+            self.creation_block_bytes()
+        )
     }
 
     fn deviations(&self) -> Vec<&'static str> {
@@ -165,13 +173,23 @@ impl Spec {
         self.total_bytes() / u64::from(self.files)
     }
 
+    /// The size of the writes that create the files: the tool's default where it divides a file, whatever the
+    /// size of the requests. A file system chooses other places for small direct writes: XFS then moves most
+    /// of a file off the boundaries of 16 KiB.
+    fn creation_block_bytes(&self) -> u32 {
+        match self.file_bytes().is_multiple_of(DEFAULT_BLOCK_BYTES.into()) {
+            true => DEFAULT_BLOCK_BYTES,
+            false => self.block_bytes,
+        }
+    }
+
     /// The command without its verb.
-    fn command(&self, endpoint: &Endpoint, terminals: u32, seed: u64) -> Result<Command> {
+    fn command(&self, endpoint: &Endpoint, block_bytes: u32, terminals: u32, seed: u64) -> Result<Command> {
         let mut command = sysbench::command(&self.program, "fileio", terminals, seed);
         command.args([
             format!("--file-num={}", self.files),
             format!("--file-total-size={}", self.total_bytes()),
-            format!("--file-block-size={}", self.block_bytes),
+            format!("--file-block-size={block_bytes}"),
             format!("--file-test-mode={}", self.mode.name()),
             format!("--file-fsync-freq={}", self.fsync_every),
             format!("--file-fsync-end={}", if self.fsync_at_end { "on" } else { "off" }),
@@ -213,7 +231,10 @@ impl Workload for Fileio {
     fn load(&self, endpoint: &Endpoint, seed: u64, progress: &mut OnProgress<'_>) -> Result<()> {
         let rows_total = self.spec.files.into();
         progress(Progress { rows_done: 0, rows_total })?;
-        sysbench::prepare(self.spec.command(endpoint, 1, seed)?, self.program())?;
+        sysbench::prepare(
+            self.spec.command(endpoint, self.spec.creation_block_bytes(), 1, seed)?,
+            self.program(),
+        )?;
         if let Some(failed) = self.verify(endpoint)?.iter().find(|check| !check.passed) {
             bail!("after sysbench fileio prepare: {}: {}", failed.name, failed.detail);
         }
@@ -250,7 +271,10 @@ impl Tool for Fileio {
     }
 
     fn command(&self, endpoint: &Endpoint, seed: u64, length: Length) -> Result<Command> {
-        Ok(sysbench::run(self.spec.command(endpoint, self.spec.terminals, seed)?, length))
+        Ok(sysbench::run(
+            self.spec.command(endpoint, self.spec.block_bytes, self.spec.terminals, seed)?,
+            length,
+        ))
     }
 
     /// The tool reports reads and writes in hundredths of a MiB, so requests are counted with that
@@ -276,5 +300,25 @@ impl Tool for Fileio {
             ..KindSummary::default()
         };
         Ok((report.duration, kind))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn creation_block_bytes(files: u32, block_bytes: u32) -> u32 {
+        let spec = serde_json::json!({
+            "mode": "rndrd", "files": files, "total_mib": 1, "block_bytes": block_bytes, "fsync_every": 0,
+        });
+        serde_json::from_value::<Spec>(spec).unwrap().creation_block_bytes()
+    }
+
+    #[test]
+    fn files_are_created_alike_for_requests_of_any_size() {
+        for block_bytes in [1_024, 16_384, 1 << 20] {
+            assert_eq!(creation_block_bytes(4, block_bytes), 16_384);
+        }
+        assert_eq!(creation_block_bytes(128, 4_096), 4_096);
     }
 }
