@@ -88,6 +88,9 @@ pub struct ClaimOutcome {
     /// What some of the rows have in place of what the study measured.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub stand_ins: Vec<String>,
+    /// Cells that the cores limited, beside others that they did not: on other cores the claim has other figures.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub limited_by_cores: Vec<String>,
 }
 
 impl CheckOutcome {
@@ -139,6 +142,7 @@ pub fn outcomes(study: &Study, lookup: Lookup) -> Vec<ClaimOutcome> {
             untestable: reading.untestable(&claim.id).filter(|_| tested == 0).cloned(),
             finding: reading.finding(&claim.id).filter(|_| tested > 0).cloned(),
             stand_ins: Vec::new(),
+            limited_by_cores: Vec::new(),
         }
     };
     study.claims.iter().map(of_claim).collect()

@@ -3,13 +3,24 @@
 use std::path::Path;
 
 use insta::assert_snapshot;
+use spindle_lab::record::{Trial, Warning};
 
 use crate::cli::{run_in, spindle};
-use crate::report_support::{CARD, DISK, FLASH, file};
+use crate::report_support::{CARD, DISK, FLASH, Shape, file};
 
 /// Synthetic records whose cells repeat rows of a study: `(cell, lines of the row)`.
 fn write(directory: &Path, name: &str, tags: &[(&str, &str)], trials: u32) {
-    let text = file(&[DISK, FLASH, CARD], trials, |_, _| {});
+    write_edited(directory, name, tags, trials, |_, _| {});
+}
+
+fn write_edited(
+    directory: &Path,
+    name: &str,
+    tags: &[(&str, &str)],
+    trials: u32,
+    edit: impl Fn(&mut Trial, &Shape),
+) {
+    let text = file(&[DISK, FLASH, CARD], trials, edit);
     let (header, rest) = text.split_once('\n').unwrap();
     let mut header: serde_json::Value = serde_json::from_str(header).unwrap();
     let tag = |(cell, row): &(&str, &str)| {
@@ -213,4 +224,28 @@ fn a_rate_does_not_stand_for_a_time() {
     let (one, two) = (latency(time.1), latency(&other.1));
     let told = compared(&[(time.0, &one), (other.0, &two)], 3, &[]);
     assert!(told.contains("T-14 not decided") || told.contains("T-14 contradicted"), "{told}");
+}
+
+/// The cells that the cores are said to limit, of the claims X-01 (disk and SSD) and X-02 (disk and card), if
+/// they did so in the first `trials` of three.
+fn limited_by_cores(saturated: &[&str], trials: u32) -> [serde_json::Value; 2] {
+    let directory = tempfile::tempdir().unwrap();
+    write_edited(directory.path(), "run.jsonl", &[HDD, OFF, ON], 3, |trial, shape| {
+        if saturated.contains(&shape.name) && trial.trial <= trials {
+            trial.warnings.push(Warning::CpuSaturated { busy: 0.97, client: 0.2, own: None });
+        }
+    });
+    let shown = run_in(directory.path(), &["published", "compare", "run.jsonl", "--format", "json"]);
+    let json: serde_json::Value = serde_json::from_str(&shown[shown.find('{').unwrap()..]).unwrap();
+    let claims = &json["studies"][0]["claims"];
+    [0, 1].map(|index| claims[index]["limited_by_cores"].clone())
+}
+
+#[test]
+fn a_claim_names_the_cells_that_the_cores_limited_beside_others() {
+    let null = serde_json::Value::Null;
+    assert_eq!(limited_by_cores(&["iodrive"], 2), [null.clone(), serde_json::json!(["iodrive"])]);
+    assert_eq!(limited_by_cores(&["iodrive"], 1), [null.clone(), null.clone()]);
+    let all = limited_by_cores(&["hdd-7200", "x25-m", "iodrive"], 3);
+    assert_eq!(all, [null.clone(), null]);
 }

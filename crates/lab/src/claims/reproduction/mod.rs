@@ -14,6 +14,7 @@ use super::study::{Better, Finding, Study, VALUE};
 use super::verdict::{ClaimOutcome, outcomes};
 use super::{check_row, studies};
 use crate::record::{Cell, PublishedTag};
+use crate::report::is_limited_by_cores;
 use crate::report::{self, Records};
 pub(super) use trial_figure::check as check_figure;
 
@@ -50,6 +51,9 @@ pub struct RowOfRun {
     pub values: Vec<f64>,
     /// Why the cell has no figure for the row.
     pub problem: Option<String>,
+    /// The figure is the cell's rate or time, and the cores limited it, not the storage.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_limited_by_cores: bool,
     #[serde(skip)]
     samples: Vec<Sample>,
 }
@@ -84,6 +88,7 @@ pub fn compare_study(
         cell: String::new(),
         values: Vec::new(),
         problem: Some(reason.clone()),
+        is_limited_by_cores: false,
         samples: Vec::new(),
     };
     let missing: Vec<RowOfRun> = not_run.iter().filter(|(tag, _)| is_missing(tag)).map(row_of).collect();
@@ -126,11 +131,21 @@ fn of_study(study: &Study, rows: &[RowOfRun], runs: &[(String, Records)]) -> Com
             Some(row) => Ok(Figure::Measured(row.samples.clone())),
         }
     };
-    let stand_ins = |claim: ClaimOutcome| {
+    let with_rows = |claim: ClaimOutcome| {
         let places = claim.checks.iter().flat_map(|check| check.check.places()).collect_vec();
         let is_used = |row: &&RowOfRun| row.tag.study == study.slug() && places.contains(&place(&row.tag));
-        let words = rows.iter().filter(is_used).filter_map(|row| row.tag.stand_in.clone());
-        ClaimOutcome { stand_ins: words.unique().collect(), ..claim }
+        let used = rows.iter().filter(is_used).collect_vec();
+        let stand_ins = used.iter().filter_map(|row| row.tag.stand_in.clone()).unique().collect();
+        let limited = used.iter().filter(|row| row.is_limited_by_cores).collect_vec();
+        // Cells that all ran on full cores are compared for what their programs need.
+        let others_are_not = limited.len() < used.len();
+        let is_of_several = !used.iter().map(|row| &row.file).all_equal();
+        let words = |row: &&RowOfRun| match is_of_several {
+            true => format!("{} ({})", row.cell, row.file),
+            false => row.cell.clone(),
+        };
+        let limited_by_cores = limited.into_iter().filter(|_| others_are_not).map(words).unique().collect();
+        ClaimOutcome { stand_ins, limited_by_cores, ..claim }
     };
     let with_figures = |claim: ClaimOutcome| {
         let finding = claim.finding.map(|finding| Finding { text: found::told(&finding, runs), ..finding });
@@ -140,7 +155,7 @@ fn of_study(study: &Study, rows: &[RowOfRun], runs: &[(String, Records)]) -> Com
         study: study.slug().to_owned(),
         title: study.source.title_en.as_ref().unwrap_or(&study.source.title).clone(),
         year: study.source.year,
-        claims: outcomes(study, &lookup).into_iter().map(stand_ins).map(with_figures).collect(),
+        claims: outcomes(study, &lookup).into_iter().map(with_rows).map(with_figures).collect(),
     }
 }
 
@@ -173,6 +188,7 @@ fn of_cells(index: u32, file: &str, records: &Records, cells: &[&Cell], tag: &Pu
     RowOfRun {
         tag: tag.clone(),
         file: file.to_owned(),
+        is_limited_by_cores: tag.figure.is_metric() && is_limited_by_cores(records, &cell),
         cell,
         values: samples.iter().map(|sample| sample.value).collect(),
         problem: problem.map(|words| format!("{file}: {words}")),

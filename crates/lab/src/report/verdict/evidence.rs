@@ -2,6 +2,7 @@
 
 use super::{CellOf, Limit};
 use crate::record::{BottleneckKind, FileClass, Measurement, Trial, Warning};
+use crate::report::Records;
 use crate::report::format::percent;
 use crate::report::view::measured;
 use spindle_base::text::plural;
@@ -67,6 +68,13 @@ impl Evidence {
             )
         })
     }
+}
+
+/// Whether the cores limited a cell in at least half of its trials.
+pub(crate) fn is_limited_by_cores(records: &Records, cell: &str) -> bool {
+    let trials = measured(records, cell);
+    let limited = trials.iter().filter(|(trial, _)| busy_share(trial).is_some()).count();
+    limited > 0 && 2 * limited >= trials.len()
 }
 
 fn busy_share(trial: &Trial) -> Option<f64> {
