@@ -232,7 +232,7 @@ fn limited_by_cores(saturated: &[&str], trials: u32) -> [serde_json::Value; 2] {
     let directory = tempfile::tempdir().unwrap();
     write_edited(directory.path(), "run.jsonl", &[HDD, OFF, ON], 3, |trial, shape| {
         if saturated.contains(&shape.name) && trial.trial <= trials {
-            trial.warnings.push(Warning::CpuSaturated { busy: 0.97, client: 0.2, own: None });
+            trial.warnings.push(Warning::CpuSaturated { busy: 0.97, client: 0.2, own: Some(0.9) });
         }
     });
     let shown = run_in(directory.path(), &["published", "compare", "run.jsonl", "--format", "json"]);
