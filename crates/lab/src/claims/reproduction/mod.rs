@@ -14,8 +14,7 @@ use super::study::{Better, Finding, Study, VALUE};
 use super::verdict::{ClaimOutcome, outcomes};
 use super::{check_row, studies};
 use crate::record::{Cell, PublishedTag};
-use crate::report::is_limited_by_cores;
-use crate::report::{self, Records};
+use crate::report::{self, Records, is_limited_by_cores};
 pub(super) use trial_figure::check as check_figure;
 
 /// Blocks of two runs have nothing in common but their numbers; a scenario has fewer trials than this.

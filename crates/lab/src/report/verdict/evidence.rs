@@ -26,15 +26,13 @@ pub(super) struct Evidence {
 impl Evidence {
     pub(super) fn of(side: CellOf<'_>) -> Evidence {
         let trials = measured(side.records, &side.cell.name);
-        let busy: Vec<f64> = trials.iter().filter_map(|(trial, _)| busy_share(trial)).collect();
-        let cores = spindle_stats::mean(&busy).filter(|_| 2 * busy.len() >= trials.len());
         let late: Vec<f64> = trials.iter().filter_map(|(trial, _)| late_share(trial)).collect();
         let client = trials.iter().filter(|(trial, measurement)| is_of_client(trial, measurement));
         let reads: Option<Vec<f64>> = trials.iter().map(|(_, measurement)| reads(measurement)).collect();
         let zfs = side.cell.stacks().filter_map(|stack| stack.zfs.as_ref());
         Evidence {
             trial_count: trials.len(),
-            cores: cores.map(|share| (busy.len(), share)),
+            cores: cores(&trials),
             client_trials: client.count(),
             late_trials: late.len(),
             late_share: late.iter().sum::<f64>() / trials.len().max(1) as f64,
@@ -72,9 +70,14 @@ impl Evidence {
 
 /// Whether the cores limited a cell in at least half of its trials.
 pub(crate) fn is_limited_by_cores(records: &Records, cell: &str) -> bool {
-    let trials = measured(records, cell);
-    let limited = trials.iter().filter(|(trial, _)| busy_share(trial).is_some()).count();
-    limited > 0 && 2 * limited >= trials.len()
+    cores(&measured(records, cell)).is_some()
+}
+
+/// The trials that the cores limited, if they are at least half: their number, and the busy share of all cores.
+fn cores(trials: &[(&Trial, &Measurement)]) -> Option<(usize, f64)> {
+    let busy: Vec<f64> = trials.iter().filter_map(|(trial, _)| busy_share(trial)).collect();
+    let share = spindle_stats::mean(&busy).filter(|_| 2 * busy.len() >= trials.len());
+    share.map(|share| (busy.len(), share))
 }
 
 fn busy_share(trial: &Trial) -> Option<f64> {
