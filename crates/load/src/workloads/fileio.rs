@@ -174,8 +174,8 @@ impl Spec {
     }
 
     /// The size of the writes that create the files: the tool's default where it divides a file, whatever the
-    /// size of the requests. A file system chooses other places for small direct writes: XFS then moves most
-    /// of a file off the boundaries of 16 KiB.
+    /// size of the requests. How a file lies depends on it: a flash drive that got parts of pages has programmed
+    /// the pages together otherwise, and file systems choose other places for small direct writes.
     fn creation_block_bytes(&self) -> u32 {
         match self.file_bytes().is_multiple_of(DEFAULT_BLOCK_BYTES.into()) {
             true => DEFAULT_BLOCK_BYTES,
@@ -307,18 +307,21 @@ impl Tool for Fileio {
 mod tests {
     use super::*;
 
-    fn creation_block_bytes(files: u32, block_bytes: u32) -> u32 {
+    fn spec(files: u32, block_bytes: u32) -> Spec {
         let spec = serde_json::json!({
             "mode": "rndrd", "files": files, "total_mib": 1, "block_bytes": block_bytes, "fsync_every": 0,
         });
-        serde_json::from_value::<Spec>(spec).unwrap().creation_block_bytes()
+        serde_json::from_value(spec).unwrap()
     }
 
     #[test]
     fn files_are_created_alike_for_requests_of_any_size() {
         for block_bytes in [1_024, 16_384, 1 << 20] {
-            assert_eq!(creation_block_bytes(4, block_bytes), 16_384);
+            assert_eq!(spec(4, block_bytes).creation_block_bytes(), 16_384);
+            assert_eq!(spec(4, block_bytes).data_set(), spec(4, 4_096).data_set());
         }
-        assert_eq!(creation_block_bytes(128, 4_096), 4_096);
+        // Files of 8 KiB.
+        assert_eq!(spec(128, 4_096).creation_block_bytes(), 4_096);
+        assert_ne!(spec(128, 4_096).data_set(), spec(128, 8_192).data_set());
     }
 }

@@ -24,6 +24,8 @@
 //! * Likewise, the rest of a partly written unit is read by the die that programs the unit.
 //! * A unit that is being programmed is read from its die, not from the buffer.
 //! * A partly filled program waits [`PARTIAL_PROGRAM_NS`] for more data. No firmware publishes its time.
+//! * A program is sent once it has its number of units, also if the last of them has only its first sectors.
+//!   Sequential writes below a unit so have one unit fewer to a program, and what was one program's is in two.
 //! * The map costs nothing except the commit after a FLUSH: no map cache, no map writes in between.
 //! * Data moved out of the SLC cache, and the rest of a partly written unit, is read at the native speed.
 //! * An erase in SLC mode wears cells as much as any other erase. The cache's superblocks change over time.
