@@ -7,7 +7,7 @@
 //! not interfere (records/quickstart: 3.4 %; median of all records: 4.2 %). One trial in fifty stalls and
 //! loses a third of its figure.
 //!
-//! The tests take 100 runs, and allow three standard deviations of such a count. With
+//! The tests take 100 runs, 25 in `./check`, and allow three standard deviations of such a count. With
 //! `SPINDLE_SIMULATED_RUNS=2000` they take 2,000 and print the shares:
 //!
 //! `SPINDLE_SIMULATED_RUNS=2000 cargo test -p spindle-lab --lib promises -- --nocapture`
@@ -26,8 +26,9 @@ const DEFAULT: Until = Until { half_width: 0.1, at_most_s: 2400.0 };
 const WITHIN: f64 = 0.01;
 
 fn run_count() -> u64 {
+    let is_quick = std::env::var("SPINDLE_CHECK").is_ok_and(|check| check == "quick");
     let written = std::env::var("SPINDLE_SIMULATED_RUNS").ok();
-    written.map_or(100, |count| count.parse().expect("a number of runs"))
+    written.map_or(if is_quick { 25 } else { 100 }, |count| count.parse().expect("a number of runs"))
 }
 
 /// How figures vary, on the log scale.
