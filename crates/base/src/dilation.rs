@@ -1,5 +1,6 @@
 //! Time dilation: time passes k times slower for everything but the processor, so that the cores look k times
-//! as fast (Gupta et al., "To infinity and beyond: time-warped network emulation", NSDI 2006).
+//! as fast (Gupta et al., "To infinity and beyond: time-warped network emulation", NSDI 2006). With k below 1 time
+//! passes faster, the cores look slower, and what waits for a slow device ends sooner.
 //!
 //! Devices, clients and servers live in dilated time, which is real time from an origin on, divided by k.
 //! Servers and clients are told the origin by the environment, because the preload library (`crates/dilate`)
@@ -12,7 +13,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
-/// k: 1 to 64.
+/// k: 1/4 to 64.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Serialize, Deserialize)]
 #[serde(try_from = "f64")]
 pub struct Dilation(f64);
@@ -23,7 +24,8 @@ impl Eq for Dilation {}
 impl Dilation {
     /// Dilated time is real time.
     pub const NONE: Dilation = Dilation(1.0);
-    pub const LEAST: f64 = 1.0;
+    /// Below it the way to the emulator would take most of a fast device's time.
+    pub const LEAST: f64 = 0.25;
     pub const MOST: f64 = 64.0;
 
     /// # Errors
@@ -134,6 +136,9 @@ mod tests {
         assert_eq!(four.real(Duration::from_secs(1)), Duration::from_secs(4));
         assert_eq!(four.dilated(Duration::from_secs(4)), Duration::from_secs(1));
         assert_eq!(four.dilated_s(4.0), 1.0);
+        let half = Dilation::new(0.5).unwrap();
+        assert_eq!(half.real(Duration::from_secs(4)), Duration::from_secs(2));
+        assert_eq!(half.dilated(Duration::from_secs(2)), Duration::from_secs(4));
     }
 
     #[test]
@@ -141,9 +146,10 @@ mod tests {
         let check = |text: &str, expect| assert_eq!(text.parse::<Dilation>(), expect, "{text}");
         check("4", Dilation::new(4.0));
         check("2.5", Dilation::new(2.5));
-        check("0.5", Err("0.5 is out of range; it can be 1 to 64".to_owned()));
-        check("65", Err("65 is out of range; it can be 1 to 64".to_owned()));
-        check("NaN", Err("NaN is out of range; it can be 1 to 64".to_owned()));
+        check("0.5", Dilation::new(0.5));
+        check("0.2", Err("0.2 is out of range; it can be 0.25 to 64".to_owned()));
+        check("65", Err("65 is out of range; it can be 0.25 to 64".to_owned()));
+        check("NaN", Err("NaN is out of range; it can be 0.25 to 64".to_owned()));
         check("fast", Err("`fast` is not a number; write for example 4".to_owned()));
     }
 

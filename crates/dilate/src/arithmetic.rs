@@ -19,9 +19,12 @@ pub(crate) fn shorter(factor: f64, nanoseconds: i64) -> i64 {
     rounded_up(nanoseconds as f64 / factor)
 }
 
-/// 1 / k in units of 2^-64, for [`dilated`]. Not for k = 1.
+/// Bits behind the point of 1 / k, which is at most 4.
+const INVERSE_BITS: u32 = 61;
+
+/// 1 / k in units of 2^-61, for [`dilated`].
 pub(crate) fn inverse(factor: f64) -> u64 {
-    ((1_u128 << 64) as f64 / factor) as u64
+    ((1_u64 << INVERSE_BITS) as f64 / factor) as u64
 }
 
 /// What a dilated clock tells when the real clock tells `real`. Never decreases.
@@ -31,7 +34,7 @@ pub(crate) fn inverse(factor: f64) -> u64 {
 #[inline]
 pub(crate) fn dilated(inverse: u64, origin: i64, real: i64) -> i64 {
     let since = real.wrapping_sub(origin);
-    let share = ((u128::from(since.unsigned_abs()) * u128::from(inverse)) >> 64) as i64;
+    let share = ((u128::from(since.unsigned_abs()) * u128::from(inverse)) >> INVERSE_BITS) as i64;
     // Before the origin, rounded down means away from it.
     if since >= 0 { origin.wrapping_add(share) } else { origin.wrapping_sub(share + 1) }
 }
@@ -53,7 +56,7 @@ pub(crate) fn real(factor: f64, origin: i64, dilated: i64) -> i64 {
 mod tests {
     use super::*;
 
-    const FACTORS: [f64; 6] = [1.25, 1.5, 2.666_666_666_666_666_5, 4.0, 8.0, 64.0];
+    const FACTORS: [f64; 9] = [0.25, 0.4, 0.5, 1.25, 1.5, 2.666_666_666_666_666_5, 4.0, 8.0, 64.0];
     const SECOND: i64 = 1_000_000_000;
 
     #[test]
@@ -62,8 +65,8 @@ mod tests {
         assert_eq!(longer(1.5, 1), 2);
         for factor in FACTORS {
             assert_eq!(longer(factor, 0), 0);
-            assert_eq!(longer(factor, i64::MAX), i64::MAX);
-            assert_eq!(shorter(factor, 1), 1);
+            assert!(longer(factor, 1) >= 1 && shorter(factor, 1) >= 1);
+            assert!(longer(factor, i64::MAX) >= i64::MAX / 4, "a wait for ever");
         }
     }
 

@@ -8,8 +8,9 @@ use crate::time::Timespec;
 use crate::{arithmetic, next};
 
 pub(crate) const VARIABLE: &CStr = c"SPINDLE_DILATION";
+const LEAST: f64 = 0.25;
 const MOST: f64 = 64.0;
-const FORM: &CStr = c"SPINDLE_DILATION is not \"<k from 1 to 64> <origin on CLOCK_MONOTONIC in ns> \
+const FORM: &CStr = c"SPINDLE_DILATION is not \"<k from 0.25 to 64> <origin on CLOCK_MONOTONIC in ns> \
     <origin on CLOCK_REALTIME in ns>\"";
 
 /// The clocks that are dilated. Each has its own origin, because their zeroes differ.
@@ -161,7 +162,7 @@ fn parse(text: &str) -> Option<(f64, i64, i64)> {
     let mut words = text.split_ascii_whitespace();
     let factor: f64 = words.next()?.parse().ok()?;
     let origins = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
-    let is_valid = (1.0..=MOST).contains(&factor) && origins.0 >= 0 && origins.1 >= 0;
+    let is_valid = (LEAST..=MOST).contains(&factor) && origins.0 >= 0 && origins.1 >= 0;
     (is_valid && words.next().is_none()).then_some((factor, origins.0, origins.1))
 }
 
@@ -172,12 +173,13 @@ mod tests {
     #[test]
     fn the_variable_has_k_and_two_origins() {
         assert_eq!(parse("4 12 34"), Some((4.0, 12, 34)));
+        assert_eq!(parse("0.5 12 34"), Some((0.5, 12, 34)));
         assert_eq!(
             parse("2.6666666666666665 0 1790000000000000000"),
             Some((8.0 / 3.0, 0, 1_790_000_000_000_000_000))
         );
         for wrong in
-            ["", "4", "4 12", "4 12 34 5", "0.5 1 1", "65 1 1", "NaN 1 1", "4 -1 1", "four 1 1", "4 1.5 1"]
+            ["", "4", "4 12", "4 12 34 5", "0.2 1 1", "65 1 1", "NaN 1 1", "4 -1 1", "four 1 1", "4 1.5 1"]
         {
             assert_eq!(parse(wrong), None, "{wrong}");
         }

@@ -8,6 +8,8 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 pub(crate) const FACTOR: f64 = 4.0;
+/// Time passes faster.
+pub(crate) const FASTER: f64 = 0.25;
 /// So long ago is the origin: a moment that is mapped by a wrong origin is far away.
 const ORIGIN_SECONDS: i64 = 100;
 pub(crate) const SECOND_NS: i64 = 1_000_000_000;

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::child::{Probe, WAITS};
-use crate::library::{FACTOR, dilated, measure, probe};
+use crate::library::{FACTOR, FASTER, dilated, measure, probe};
 
 /// What every probe waits, in its own time. A busy machine's delays are shorter than k times that.
 pub(crate) const MILLISECONDS: i64 = 60;
@@ -54,17 +54,21 @@ fn own(name: &str) -> Duration {
     if name.starts_with("one second") { Duration::from_secs(1) } else { OWN }
 }
 
-/// `None` if the wait takes so many times its own, within what a busy machine delays the begin or the end.
-fn wrong(name: &str, is_dilated: bool) -> Option<String> {
-    let expected = own(name).mul_f64(if is_dilated { FACTOR } else { 1.0 });
+/// `None` if the wait takes so many times its own, within what a busy machine delays the begin or the end. Without
+/// a factor the library is not there.
+fn wrong(name: &str, factor: Option<f64>) -> Option<String> {
+    let own = own(name);
+    let expected = own.mul_f64(factor.unwrap_or(1.0));
+    // A wait that is cut short has to be clearly shorter than its own time, whatever the delay.
+    let most = if expected < own { own.mul_f64(0.9) } else { expected.mul_f64(1.7) };
     let mut told = String::new();
     for _ in 0..4 {
         let mut command = probe(name);
-        if is_dilated {
-            dilated(&mut command, FACTOR);
+        if let Some(factor) = factor {
+            dilated(&mut command, factor);
         }
         match measure(command) {
-            Ok(real) if real > expected.mul_f64(0.9) && real < expected.mul_f64(1.7) => return None,
+            Ok(real) if real > expected.mul_f64(0.9) && real < most => return None,
             Ok(real) => told = format!("{name}: {real:?}"),
             Err(error) => told = format!("{name}: {error}"),
         }
@@ -72,14 +76,14 @@ fn wrong(name: &str, is_dilated: bool) -> Option<String> {
     Some(told)
 }
 
-fn all_wrong(probes: &[Probe], is_dilated: bool) -> Vec<String> {
+fn all_wrong(probes: &[Probe], factor: Option<f64>) -> Vec<String> {
     let next = Mutex::new(probes.iter());
     let found = Mutex::new(Vec::new());
     thread::scope(|scope| {
         for _ in 0..AT_ONCE {
             scope.spawn(|| {
                 while let Some((name, _)) = { next.lock().unwrap().next() } {
-                    let wrong = wrong(name, is_dilated);
+                    let wrong = wrong(name, factor);
                     found.lock().unwrap().extend(wrong);
                 }
             });
@@ -90,13 +94,18 @@ fn all_wrong(probes: &[Probe], is_dilated: bool) -> Vec<String> {
 
 #[test]
 fn every_wait_takes_k_times_as_long() {
-    assert_eq!(all_wrong(&all(), true), Vec::<String>::new());
+    assert_eq!(all_wrong(&all(), Some(FACTOR)), Vec::<String>::new());
+}
+
+#[test]
+fn every_wait_is_shorter_where_time_passes_faster() {
+    assert_eq!(all_wrong(&all(), Some(FASTER)), Vec::<String>::new());
 }
 
 /// So that the test above would see a function that the library leaves alone.
 #[test]
 fn without_the_library_every_wait_takes_its_own_time() {
-    assert_eq!(all_wrong(&all(), false), Vec::<String>::new());
+    assert_eq!(all_wrong(&all(), None), Vec::<String>::new());
 }
 
 #[test]

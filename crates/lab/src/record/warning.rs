@@ -317,8 +317,8 @@ impl Warning {
                 text::size(*size_bytes)
             ),
             Warning::WritebackInRealTime => {
-                "The server wrote its data files to the page cache, and the kernel's timers that empty it are not dilated: in \
-                 dilated time it wrote them back too early. Where the server can, let it write directly (`innodb_flush_method = \
+                "The server wrote its data files to the page cache, and the kernel's timers that empty it are not dilated: \
+                 its writes did not come when they would in real time. Where the server can, let it write directly (`innodb_flush_method = \
                  \"O_DIRECT\"`)."
                     .to_owned()
             }

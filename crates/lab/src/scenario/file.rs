@@ -216,7 +216,8 @@ pub(super) struct RunTable {
     #[schemars(example = "1 h")]
     pub at_most: Option<DurationText>,
     /// How many times slower time passes for everything but the processor, so that the cores look that many
-    /// times as fast; or `as needed`, to find the number by a pilot. Unless given, 1.
+    /// times as fast; or `as needed`, to find the number by a pilot. Below 1 time passes faster and the cores look
+    /// slower. Unless given, 1.
     #[schemars(example = 4)]
     pub dilation: Option<dilation::Written>,
     /// The largest dilation that `as needed` may choose. Unless given, 16.

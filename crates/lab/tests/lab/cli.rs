@@ -311,9 +311,9 @@ fn a_disk_with_a_bad_name_size_or_dilation_is_refused() {
         "spindle: a disk cannot be called \"real\": the directory about real disks has that name",
     );
     for (command, k, problem) in [
-        ("up", "0.5", "0.5 is out of range; it can be 1 to 64"),
-        ("up", "-2", "-2 is out of range; it can be 1 to 64"),
-        ("validate", "65", "65 is out of range; it can be 1 to 64"),
+        ("up", "0.2", "0.2 is out of range; it can be 0.25 to 64"),
+        ("up", "-2", "-2 is out of range; it can be 0.25 to 64"),
+        ("validate", "65", "65 is out of range; it can be 0.25 to 64"),
         ("validate", "fast", "`fast` is not a number; write for example 4"),
     ] {
         let sentence = format!("spindle: --dilation: {problem}");

@@ -43,6 +43,19 @@ fn a_dilated_trial_takes_k_times_longer_and_tells_its_own_time() {
 }
 
 #[test]
+fn time_can_pass_faster_than_it_does() {
+    let bench = Bench::new(&dilated(&scenario(1, GOOD, "1 s"), "dilation = 0.5"));
+    let talk = bench.run(&[], 0);
+    for trial in bench.read().1 {
+        let measurement = trial.measurement.expect(&talk);
+        let real_s = trial.phases_s["measure"];
+        assert!(real_s >= 0.5, "{real_s} s for a second");
+        // Whatever the end of the window takes is in both.
+        assert!(measurement.duration_s > 1.5 * real_s, "{} s in {real_s} s", measurement.duration_s);
+    }
+}
+
+#[test]
 fn a_pilot_leaves_idle_cores_in_real_time() {
     let bench =
         Bench::new(&dilated(&scenario(1, GOOD, "300 ms"), "dilation = \"as needed\"\ndilation_at_most = 2"));
@@ -66,8 +79,8 @@ fn check_refused(scenario: &str, expect: &str) {
 fn what_cannot_be_dilated_is_refused_with_the_reason() {
     let good = scenario(1, GOOD, "300 ms");
     for (key, expect) in [
-        ("dilation = 0.5", "run.dilation: 0.5 is out of range; it can be 1 to 64"),
-        ("dilation = 65", "run.dilation: 65 is out of range; it can be 1 to 64"),
+        ("dilation = 0.2", "run.dilation: 0.2 is out of range; it can be 0.25 to 64"),
+        ("dilation = 65", "run.dilation: 65 is out of range; it can be 0.25 to 64"),
         ("dilation = \"fast\"", "run.dilation: `\"fast\"` must be a number without quotes, or \"as needed\""),
         (
             "dilation = 2\ncores = 8",
@@ -76,6 +89,10 @@ fn what_cannot_be_dilated_is_refused_with_the_reason() {
         (
             "dilation_at_most = 8",
             "run.dilation_at_most: has no meaning unless dilation = \"as needed\"; leave it out",
+        ),
+        (
+            "dilation = \"as needed\"\ndilation_at_most = 0.5",
+            "run.dilation_at_most: 0.5 is out of range; it can be 1 to 64",
         ),
     ] {
         check_refused(&dilated(&good, key), expect);

@@ -99,13 +99,19 @@ pub(in crate::scenario) fn rule(run: &RunTable) -> Result<DilationRule, Mistake>
         (Some(Written::Factor(factor)), None) => bounded("dilation", factor).map(DilationRule::Fixed),
         (Some(Written::Word(Word::AsNeeded)), None) => {
             let at_most = bounded("dilation_at_most", run.dilation_at_most.unwrap_or(AT_MOST))?;
+            if at_most < Dilation::NONE {
+                let message = format!("{at_most} is out of range; it can be 1 to {}", Dilation::MOST);
+                return Err(Mistake::at("run.dilation_at_most", message));
+            }
             Ok(DilationRule::AsNeeded { at_most })
         }
         (None, Some(cores)) => {
             let own = cpu_count();
             let dilation = Dilation::new(f64::from(cores) / f64::from(own)).map_err(|_| {
-                let most = f64::from(own) * Dilation::MOST;
-                let message = format!("{cores} is out of range; with {own} cores it can be {own} to {most}");
+                let [least, most] = [Dilation::LEAST, Dilation::MOST].map(|factor| f64::from(own) * factor);
+                let least = least.ceil();
+                let message =
+                    format!("{cores} is out of range; with {own} cores it can be {least} to {most}");
                 Mistake::at("run.cores", message)
             })?;
             Ok(DilationRule::Cores { cores, dilation })
