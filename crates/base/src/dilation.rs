@@ -51,6 +51,12 @@ impl Dilation {
         if self.is_none() { dilated } else { dilated.mul_f64(self.0) }
     }
 
+    /// How long to wait on the clock for what a dilated duration suffices for. Where time passes faster, the
+    /// processor's part of it does not.
+    pub fn patience(self, dilated: Duration) -> Duration {
+        self.real(dilated).max(dilated)
+    }
+
     /// How long a real duration seems in dilated time.
     pub fn dilated(self, real: Duration) -> Duration {
         if self.is_none() { real } else { real.div_f64(self.0) }
@@ -139,6 +145,7 @@ mod tests {
         let half = Dilation::new(0.5).unwrap();
         assert_eq!(half.real(Duration::from_secs(4)), Duration::from_secs(2));
         assert_eq!(half.dilated(Duration::from_secs(2)), Duration::from_secs(4));
+        assert_eq!([four, half].map(|k| k.patience(Duration::from_secs(4)).as_secs()), [16, 4]);
     }
 
     #[test]

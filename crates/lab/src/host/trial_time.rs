@@ -52,6 +52,11 @@ impl TrialTime {
         vec![("LD_PRELOAD", preloaded), (VARIABLE, self.clock.environment().into())]
     }
 
+    /// See [`Dilation::patience`].
+    pub fn patience(&self, dilated: Duration) -> Duration {
+        self.clock.dilation.patience(dilated)
+    }
+
     /// How long to wait in real time for something that takes this long in the trial's.
     pub fn real_time_of(&self, dilated: Duration) -> Duration {
         self.clock.dilation.real(dilated)

@@ -98,9 +98,9 @@ impl ClientProcess {
         self.child.id()
     }
 
-    /// The end of a dilated duration.
+    /// The end of the patience for a dilated duration.
     fn deadline(&self, dilated: Duration) -> Instant {
-        Instant::now() + self.time.real_time_of(dilated)
+        Instant::now() + self.time.patience(dilated)
     }
 
     /// Returns once all terminals are connected and have begun.

@@ -152,7 +152,7 @@ impl<'a> Further<'a> {
             };
             let running = shard.running.insert(start.server.start(&instance)?);
             let id = running.process_id();
-            interrupt.kill_on_signal(id, || running.wait_ready(time.real_time_of(READY_PATIENCE)))?;
+            interrupt.kill_on_signal(id, || running.wait_ready(time.patience(READY_PATIENCE)))?;
             if start.state != StartState::Cold {
                 read_into_page_cache(&start.server.circular_files(&instance))?;
             }

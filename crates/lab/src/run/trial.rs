@@ -248,7 +248,7 @@ impl Laboratory<'_> {
     fn wait(&self, least: Duration) -> Wait<'_> {
         let data_bytes = self.scenario.data_bytes();
         Wait {
-            patience: self.dilation.real(patience::for_data(least, data_bytes)),
+            patience: self.dilation.patience(patience::for_data(least, data_bytes)),
             who: &self.scenario.servers[&self.cell.server].kind,
             interrupt: Some(self.interrupt),
         }
@@ -342,7 +342,7 @@ impl Attempt<'_, '_> {
         let began = Instant::now();
         let mut running = server.start(instance).context("starting the server after it was killed")?;
         let ready = interrupt
-            .kill_on_signal(running.process_id(), || running.wait_ready(dilation.real(READY_PATIENCE)));
+            .kill_on_signal(running.process_id(), || running.wait_ready(dilation.patience(READY_PATIENCE)));
         ready.map_err(|error| cause::of_server(error, &mut *running))?;
         window.recovery_s = Some(dilation.dilated_s(began.elapsed().as_secs_f64()));
         Ok(running)
@@ -371,7 +371,7 @@ impl Attempt<'_, '_> {
         let Laboratory { scenario, interrupt, .. } = laboratory;
         let server_id = running.process_id();
         interrupt
-            .kill_on_signal(server_id, || running.wait_ready(laboratory.dilation.real(READY_PATIENCE)))?;
+            .kill_on_signal(server_id, || running.wait_ready(laboratory.dilation.patience(READY_PATIENCE)))?;
         if scenario.run.start != StartState::Cold {
             warm_up::read_into_page_cache(circular_files)?;
         }

@@ -93,7 +93,7 @@ impl<'a> Replicas<'a> {
         for (replica, layout) in servers.iter_mut().zip(&spec.replicas) {
             let running = replica.running.as_mut().expect("was just started");
             let ready = self.interrupt.kill_on_signal(running.process_id(), || {
-                running.wait_ready(self.time.real_time_of(READY_PATIENCE))
+                running.wait_ready(self.time.patience(READY_PATIENCE))
             });
             ready.with_context(|| replica.name.clone())?;
             self.facts.push(ReplicaFacts {
@@ -104,7 +104,7 @@ impl<'a> Replicas<'a> {
             });
         }
         let mut set = replication.connect(primary, &instances, spec, access)?;
-        let deadline = Instant::now() + self.time.real_time_of(CONNECT_PATIENCE);
+        let deadline = Instant::now() + self.time.patience(CONNECT_PATIENCE);
         while !set.is_running()? {
             self.interrupt.check()?;
             let patience_s = CONNECT_PATIENCE.as_secs();
@@ -162,7 +162,7 @@ impl<'a> Replicas<'a> {
     /// A replica makes no more progress.
     fn apply_all(&mut self, servers: &mut [FurtherServer]) -> Result<()> {
         let mut behind = Vec::new();
-        let patience = self.time.real_time_of(STALL_PATIENCE);
+        let patience = self.time.patience(STALL_PATIENCE);
         let (mut applied_bytes, mut since) = (0, Instant::now());
         self.wait(servers, |facts, progress| {
             let positions = facts.iter().zip(&progress.replicas);
