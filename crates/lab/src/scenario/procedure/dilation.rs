@@ -96,14 +96,19 @@ pub(in crate::scenario) fn rule(run: &RunTable) -> Result<DilationRule, Mistake>
             Err(Mistake::at("run.cores", "means a dilation too; leave out either `cores` or `dilation`"))
         }
         (None, None) => Ok(DilationRule::default()),
-        (Some(Written::Factor(factor)), None) => bounded("dilation", factor).map(DilationRule::Fixed),
+        (Some(Written::Factor(factor)), None) => {
+            let dilation = Dilation::new(factor).map_err(|message| Mistake::at("run.dilation", message))?;
+            Ok(DilationRule::Fixed(dilation))
+        }
         (Some(Written::Word(Word::AsNeeded)), None) => {
-            let at_most = bounded("dilation_at_most", run.dilation_at_most.unwrap_or(AT_MOST))?;
-            if at_most < Dilation::NONE {
+            // A pilot begins in real time.
+            let at_most = run.dilation_at_most.unwrap_or(AT_MOST);
+            let known = Dilation::new(at_most).ok().filter(|known| *known >= Dilation::NONE);
+            let known = known.ok_or_else(|| {
                 let message = format!("{at_most} is out of range; it can be 1 to {}", Dilation::MOST);
-                return Err(Mistake::at("run.dilation_at_most", message));
-            }
-            Ok(DilationRule::AsNeeded { at_most })
+                Mistake::at("run.dilation_at_most", message)
+            })?;
+            Ok(DilationRule::AsNeeded { at_most: known })
         }
         (None, Some(cores)) => {
             let own = cpu_count();
@@ -117,10 +122,6 @@ pub(in crate::scenario) fn rule(run: &RunTable) -> Result<DilationRule, Mistake>
             Ok(DilationRule::Cores { cores, dilation })
         }
     }
-}
-
-fn bounded(key: &str, factor: f64) -> Result<Dilation, Mistake> {
-    Dilation::new(factor).map_err(|message| Mistake::at(format!("run.{key}"), message))
 }
 
 /// Checks that everything in the trials can be dilated.
