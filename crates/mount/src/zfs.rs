@@ -35,6 +35,7 @@
 mod daemon;
 mod quiet;
 
+use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -43,7 +44,6 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
-use serde::{Deserialize, Serialize};
 
 pub use self::daemon::is_installed;
 use crate::disk;
@@ -60,33 +60,30 @@ const PREFIX: &str = "spindle-";
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The block devices of a pool: raw emulated disks.
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq, Default)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PoolDevices {
     /// Striped: ZFS stripes over several top-level devices.
     pub data: Vec<PathBuf>,
     /// For the intent log, which otherwise lies on `data`.
-    #[serde(default)]
     pub log: Vec<PathBuf>,
     /// Second-level read cache. It is empty after every import, because this version of ZFS does not keep its
     /// content.
-    #[serde(default)]
     pub cache: Vec<PathBuf>,
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PoolOptions {
     /// Upper bound of the first-level cache, in whole MiB from 16 MiB to 16 GiB. It is the only cache above
     /// the devices.
     pub arc_bytes: u64,
     /// `name=value` for the file system of a new pool, added to `atime=off` and `compression=off`, which they
     /// may override. An imported pool keeps the properties from its creation.
-    #[serde(default)]
     pub properties: Vec<String>,
     /// Whether zfs-fuse is killed when the thread that started it ends.
-    #[serde(default)]
     pub die_with_parent: bool,
+    /// Environment variables of zfs-fuse, which put it into dilated time: it closes a transaction group every few
+    /// seconds of its own, and feeds the cache device every second.
+    pub environment: Vec<(&'static str, OsString)>,
 }
 
 impl PoolOptions {
@@ -96,7 +93,12 @@ impl PoolOptions {
 
 impl Default for PoolOptions {
     fn default() -> PoolOptions {
-        PoolOptions { arc_bytes: PoolOptions::ARC_BYTES, properties: Vec::new(), die_with_parent: false }
+        PoolOptions {
+            arc_bytes: PoolOptions::ARC_BYTES,
+            properties: Vec::new(),
+            die_with_parent: false,
+            environment: Vec::new(),
+        }
     }
 }
 
@@ -183,7 +185,7 @@ impl Pool {
         refuse_devices_in_use(devices)?;
         let attempt = || -> Result<Pool> {
             lay_out(&state, devices)?;
-            let daemon = daemon::start(&state, arc_bytes, options.die_with_parent)?;
+            let daemon = daemon::start(&state, options)?;
             let mount = mount_of(name)?;
             let process_id = daemon.id();
             let pool = Pool {

@@ -13,7 +13,6 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result, anyhow};
 use serde::Serialize;
-use spindle_base::dilation::Dilation;
 use spindle_load::WorkloadSpec;
 use spindle_mount::Floor;
 
@@ -162,7 +161,7 @@ impl Load<'_> {
             seed: self.recipe.seed,
             owner: "",
             mount_count: self.layout.mounts.len(),
-            dilation: Dilation::NONE,
+            time: &TrialTime::real(),
             // The timing stays off.
             floor: Some(Floor::default()),
         })

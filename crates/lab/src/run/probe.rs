@@ -9,7 +9,8 @@ use spindle_base::dilation::Dilation;
 use spindle_load::Endpoint;
 use spindle_load::sql;
 
-/// How far the server's clock may be from the trial's.
+/// How far the server's clock may be from the trial's. Where time passes faster, this is a share of a real second,
+/// because what wakes late is this machine.
 const TOLERANCE: f64 = 0.02;
 /// A sleep ends late on busy cores, so the shortest of a few counts.
 const ATTEMPTS: u32 = 3;
@@ -36,7 +37,7 @@ impl Probe {
         let slept = self.asleep.join().map_err(|_| anyhow!("the probe of the server's clock panicked"))??;
         let seen = self.dilation.dilated_s(slept.as_secs_f64());
         ensure!(
-            is_a_second(seen),
+            is_a_second(slept, self.dilation),
             "the server's clock does not run in dilated time: its sleep of 1 s took {seen:.3} s of the trial's time \
              (dilation {}); nothing of this trial counts",
             self.dilation
@@ -45,8 +46,10 @@ impl Probe {
     }
 }
 
-fn is_a_second(seconds: f64) -> bool {
-    (seconds - 1.0).abs() <= TOLERANCE
+/// Whether this real duration is a second of the trial's time.
+fn is_a_second(real: Duration, dilation: Dilation) -> bool {
+    const SECOND: Duration = Duration::from_secs(1);
+    real.abs_diff(dilation.real(SECOND)) <= dilation.patience(SECOND).mul_f64(TOLERANCE)
 }
 
 /// The real duration of a second's sleep of the server.
@@ -60,9 +63,28 @@ fn second(endpoint: &Endpoint, dilation: Dilation) -> Result<Duration> {
         let began = Instant::now();
         session.read(sleep)?;
         shortest = shortest.min(began.elapsed());
-        if is_a_second(dilation.dilated_s(shortest.as_secs_f64())) {
+        if is_a_second(shortest, dilation) {
             break;
         }
     }
     Ok(shortest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tolerance_is_2_percent_and_20_ms_where_time_passes_faster() {
+        for (k, real_ms, expect) in [
+            (4.0, 4_079, true),
+            (4.0, 4_081, false),
+            (4.0, 1_000, false),
+            (0.25, 269, true),
+            (0.25, 271, false),
+        ] {
+            let (real, dilation) = (Duration::from_millis(real_ms), Dilation::new(k).unwrap());
+            assert_eq!(is_a_second(real, dilation), expect, "{real:?} at {k}");
+        }
+    }
 }

@@ -181,7 +181,7 @@ impl Laboratory<'_> {
                 seed: planned.seed.wrapping_add(SEED_STEP * index as u64),
                 owner,
                 mount_count,
-                dilation: self.dilation,
+                time: &phases.time,
                 floor,
             })
             .context("restoring the snapshot")

@@ -20,6 +20,7 @@ use spindle_mount::{FileSystem, Floor, Formatting, Statistics, disk, size_refusa
 use self::emulated::{EmulatedVolume, Wishes};
 use self::real::RealVolume;
 use self::zfs_volume::ZfsVolume;
+use crate::host::trial_time::Environment;
 use crate::stack::StackSpec;
 use sample::{BlockCounters, MountSample};
 use spindle_base::Mistake;
@@ -109,16 +110,22 @@ pub trait Volume: Debug {
     fn down(self: Box<Self>) -> Result<()>;
 }
 
-/// Brings the volume up. `mount_count` volumes share the machine's memory.
+/// Brings the volume up. `mount_count` volumes share the machine's memory. The environment puts a program that serves a
+/// file system into the time of the disks.
 ///
 /// # Errors
 /// Any failure to bring up a disk, with the failed step.
-fn bring_up(stack: &StackSpec, wishes: &Wishes<'_>, mount_count: u64) -> Result<Box<dyn Volume>> {
+fn bring_up(
+    stack: &StackSpec,
+    wishes: &Wishes<'_>,
+    mount_count: u64,
+    environment: &Environment,
+) -> Result<Box<dyn Volume>> {
     if let Some(place) = stack.real() {
         return Ok(Box::new(RealVolume::up(&wishes.name, place, wishes.snapshot)?));
     }
     match stack.pool() {
-        Some(pool) => Ok(Box::new(ZfsVolume::up(stack, pool, wishes, mount_count)?)),
+        Some(pool) => Ok(Box::new(ZfsVolume::up(stack, pool, wishes, mount_count, environment)?)),
         None => Ok(Box::new(EmulatedVolume::up(stack, wishes, mount_count)?)),
     }
 }

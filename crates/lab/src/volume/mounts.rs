@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 
 use crate::record::FileClass;
-use spindle_base::dilation::Dilation;
 use spindle_base::proc::process_cpu_s;
 use spindle_model::Change;
 use spindle_mount::Floor;
 use spindle_mount::trace::TraceHead;
 
+use crate::host::trial_time::TrialTime;
 use crate::stack::StackSpec;
 use crate::stack::layout::Layout;
 use crate::volume::emulated::Wishes;
@@ -54,7 +54,7 @@ pub struct MountsRequest<'a> {
     pub owner: &'a str,
     /// Number of mounts that are up together, with those of other owners.
     pub mount_count: usize,
-    pub dilation: Dilation,
+    pub time: &'a TrialTime,
     /// See [`Wishes::floor`]. Without it, the first emulated disk measures it for all.
     pub floor: Option<Floor>,
 }
@@ -87,7 +87,7 @@ impl Mounts {
                         name: if name == "data" { format!("run-{id}") } else { format!("run-{id}-{name}") },
                         // Two drives of the same kind do not rotate in step.
                         seed: request.seed.wrapping_add(index as u64),
-                        dilation: request.dilation,
+                        dilation: request.time.clock.dilation,
                         mount_at: None,
                         timing: false,
                         floor,
@@ -95,7 +95,8 @@ impl Mounts {
                         spill_directory: request.work_directory,
                         die_with_parent: true,
                     };
-                    let volume = volume::bring_up(stack, &wishes, request.mount_count as u64);
+                    let environment = request.time.environment();
+                    let volume = volume::bring_up(stack, &wishes, request.mount_count as u64, &environment);
                     named(volume, mount_count, || format!("the stack `{}` for {key}", wanted.stack))?
                 }
             };

@@ -16,6 +16,7 @@ use spindle_model::Change;
 use spindle_mount::zfs::{Pool, PoolDevices, PoolOptions};
 use spindle_mount::{Disk, FileSystem, Floor, OperationStatistics, Statistics, zfs};
 
+use crate::host::trial_time::Environment;
 use crate::stack::{PoolSpec, StackSpec};
 use crate::volume::Volume;
 use crate::volume::emulated::{self, Wishes};
@@ -49,7 +50,8 @@ pub fn is_device_of(disk: &str, pool: &str) -> bool {
 const SEED_STEP: u64 = 1 << 16;
 
 impl ZfsVolume {
-    /// A new pool, or the pool of a snapshot. `mount_count` volumes share the memory for written data.
+    /// A new pool, or the pool of a snapshot. `mount_count` volumes share the memory for written data. The environment
+    /// puts zfs-fuse into the time of the disks.
     ///
     /// # Errors
     /// Any failure to bring up a disk or the pool, with the failed step; nothing is up then.
@@ -58,6 +60,7 @@ impl ZfsVolume {
         pool: &PoolSpec,
         wishes: &Wishes<'_>,
         mount_count: u64,
+        environment: &Environment,
     ) -> Result<ZfsVolume> {
         zfs::refuse_name_in_use(&wishes.name)?;
         let stacks: Vec<(&'static str, &StackSpec)> =
@@ -92,6 +95,7 @@ impl ZfsVolume {
             arc_bytes: pool.arc_bytes,
             properties: vec![format!("recordsize={}", pool.record_bytes)],
             die_with_parent: wishes.die_with_parent,
+            environment: environment.clone(),
         };
         let bring_up = if wishes.snapshot.is_some() { Pool::import } else { Pool::create };
         let mut pool = bring_up(&wishes.name, &devices, &options)?;

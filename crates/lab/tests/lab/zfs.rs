@@ -5,7 +5,7 @@ use std::io::Write;
 use std::ops::Deref;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::emulated_support::{self, emulator_of, kill, tool};
 use crate::zfs_run::with_zfs;
@@ -80,7 +80,12 @@ impl Drop for Bench {
 }
 
 fn options() -> PoolOptions {
-    PoolOptions { arc_bytes: 16 << 20, properties: vec!["recordsize=16K".to_owned()], die_with_parent: true }
+    PoolOptions {
+        arc_bytes: 16 << 20,
+        properties: vec!["recordsize=16K".to_owned()],
+        die_with_parent: true,
+        ..PoolOptions::default()
+    }
 }
 
 fn write_and_sync(path: &Path, content: &[u8]) {
@@ -131,6 +136,34 @@ fn reads_reach_the_devices_and_no_cache_of_the_host() {
     assert!(read_bytes > SIZE as u64 / 2, "only {read_bytes} of {SIZE} bytes were read from the device");
     pool.down().unwrap();
     bench.assert_no_pool();
+}
+
+/// ZFS closes a transaction group after some seconds of its own, and flushes the data device then.
+#[test]
+fn transaction_groups_close_in_dilated_time() {
+    let Some(bench) = in_check_all(|| Bench::new("time")) else { return };
+    // Writes until the first group closes, or that long. Whether one did, and when.
+    let first_group = |k: &str, patience: Duration| {
+        let pool = bench.up("barracuda-zfs-log-cache", "pool", &["--dilation", k]);
+        let file = File::create(Path::new(pool["mount"].as_str().unwrap()).join("file")).unwrap();
+        let mut data = bench.client("pool-zfs-data");
+        let mut flushes = || data.statistics().unwrap().flush.count;
+        let (before, began) = (flushes(), Instant::now());
+        let mut is_closed = false;
+        while !is_closed && began.elapsed() < patience {
+            file.write_all_at(&[1; 4096], 0).unwrap();
+            std::thread::sleep(Duration::from_millis(100));
+            is_closed = flushes() > before;
+        }
+        let took = began.elapsed();
+        drop(file);
+        bench.down("pool");
+        (is_closed, took)
+    };
+    let (is_closed, took) = first_group("0.25", Duration::from_secs(60));
+    assert!(is_closed, "no transaction group was closed in {took:?}");
+    let (is_closed, took) = first_group("4", took);
+    assert!(!is_closed, "where time passes sixteen times slower, a group was closed in {took:?} as well");
 }
 
 #[test]

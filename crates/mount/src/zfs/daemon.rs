@@ -26,6 +26,7 @@ use rustix::mount::{
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
 use spindle_base::proc;
 
+use super::PoolOptions;
 use super::quiet::without_sync;
 use crate::system::{self, mount_points, wait_until, wait_until_served};
 
@@ -68,7 +69,7 @@ pub fn is_installed() -> bool {
 ///
 /// # Errors
 /// It is not installed, or ends at once: with its last words.
-pub(super) fn start(state: &Path, arc_bytes: u64, die_with_parent: bool) -> Result<Child> {
+pub(super) fn start(state: &Path, options: &PoolOptions) -> Result<Child> {
     ensure!(is_installed(), "zfs-fuse is not installed: on Debian, `apt-get install zfs-fuse` installs it");
     for (ours, _) in PRIVATE {
         let directory = state.join(ours);
@@ -77,7 +78,7 @@ pub(super) fn start(state: &Path, arc_bytes: u64, die_with_parent: bool) -> Resu
     let namespace = private_namespace(state)?;
     let log = File::create(state.join(LOG_FILE)).context("making the log of zfs-fuse")?;
     let mut command = entering(&format!("/proc/{}/fd/{}", std::process::id(), namespace.as_raw_fd()));
-    if die_with_parent {
+    if options.die_with_parent {
         command.args(["setpriv", "--pdeathsig", "KILL"]);
     }
     let mut daemon = without_sync(&mut command)
@@ -86,9 +87,10 @@ pub(super) fn start(state: &Path, arc_bytes: u64, die_with_parent: bool) -> Resu
         .args(["--disable-block-cache", "--zfs-prefetch-disable", "--vdev-cache-size", "0"])
         .args(["--fuse-mount-options", "default_permissions"])
         .args(["--fuse-attr-timeout", "3600", "--fuse-entry-timeout", "3600"])
-        .args(["--max-arc-size", &(arc_bytes >> 20).to_string()])
+        .args(["--max-arc-size", &(options.arc_bytes >> 20).to_string()])
         .arg("--pidfile")
         .arg(state.join(MARK))
+        .envs(options.environment.iter().map(|(name, value)| (name, value)))
         .current_dir("/")
         .stdin(Stdio::null())
         .stdout(log.try_clone()?)

@@ -10,6 +10,7 @@ use spindle_mount::Disk;
 use super::dilation::DilationArguments;
 use super::set::Set;
 use crate::cmd::output::print_answer;
+use crate::host::trial_time::TrialTime;
 use crate::stack::{PoolSpec, StackSpec};
 use crate::volume;
 use crate::volume::emulated::{self, Wishes};
@@ -118,7 +119,10 @@ fn pool_up(arguments: &UpArguments, stack: &StackSpec, pool: &PoolSpec, wishes: 
     if arguments.at.is_some() {
         bail!(Mistake::new("--at: a ZFS pool is mounted on a directory of its own"));
     }
-    let volume = ZfsVolume::up(stack, pool, wishes, 1)?;
+    // zfs-fuse has loaded what it needs when the pool is up.
+    let directory = tempfile::tempdir().context("making a directory for the preload library")?;
+    let time = TrialTime::start(wishes.dilation, directory.path())?;
+    let volume = ZfsVolume::up(stack, pool, wishes, 1, &time.environment())?;
     tell(arguments, stack, &wishes.name, volume.data(), Some(volume.mount()))?;
     volume.leave_up();
     Ok(())
