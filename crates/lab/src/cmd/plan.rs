@@ -86,7 +86,7 @@ fn table(scenario: &Scenario, plan: &Plan, filled: &[Filled]) -> String {
     let settling = match run.settle {
         Settle::For(_) => "settling".to_owned(),
         Settle::UntilSteady { until_steady_at_most } => {
-            let in_all = run.dilation.most().real(until_steady_at_most) * plan.trials.len() as u32;
+            let in_all = scenario.dilation_at_most().real(until_steady_at_most) * plan.trials.len() as u32;
             format!("at most until the load is steady (that can take {} in all)", text::duration(in_all))
         }
     };
@@ -94,14 +94,14 @@ fn table(scenario: &Scenario, plan: &Plan, filled: &[Filled]) -> String {
     let phases = phases.into_iter().filter(|(_, duration)| !duration.is_zero());
     let phases = phases.map(|(name, duration)| format!("{} {name}", text::duration(duration)));
     let is_bound =
-        run.once || run.enough.is_some() || run.dilation.fixed().is_none() || run.settle.is_until_steady();
+        run.once || run.enough.is_some() || scenario.dilation().is_none() || run.settle.is_until_steady();
     let enough = run.enough.map(|enough| match run.at_least {
         Duration::ZERO => format!("or {enough} transactions"),
         at_least => format!("or {enough} transactions, but at least {}", text::duration(at_least)),
     });
-    let dilated = (!run.dilation.is_none()).then(|| {
-        let most = run.dilation.most();
-        let known = if run.dilation.fixed().is_some() { "" } else { "up to " };
+    let dilated = scenario.is_dilated().then(|| {
+        let most = scenario.dilation_at_most();
+        let known = if scenario.dilation().is_some() { "" } else { "up to " };
         format!("each second of them takes {known}{most} s")
     });
     let events: String =

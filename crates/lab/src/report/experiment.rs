@@ -63,7 +63,7 @@ pub(super) struct Apart {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ServersApart {
     No,
-    /// One program with other settings, memory or replicas.
+    /// One program with other settings, memory, cores or replicas.
     Settings,
     /// Other programs.
     Program,
@@ -81,7 +81,8 @@ impl Apart {
         let [workload, server, _] =
             [0, 1, 2].map(|part| keys_apart(&one.parts[part].1, &other.parts[part].1));
         let is_setting = |key: &&String| {
-            *key == "memory" || ["settings.", "replication."].iter().any(|part| key.starts_with(part))
+            let is_of_machine = ["memory", "cores", "dilation"].contains(&key.as_str());
+            is_of_machine || ["settings.", "replication."].iter().any(|part| key.starts_with(part))
         };
         let server = match server.as_slice() {
             [] => ServersApart::No,

@@ -156,7 +156,7 @@ pub fn run(scenario: &Scenario, plan: &Plan, options: &Options, interrupt: &Inte
         for planned in &left {
             let cell = &plan.cells[planned.cell_index];
             let found = dilations.get(cell.name.as_str()).copied();
-            let dilation = scenario.run.dilation.fixed().or(found).unwrap_or_default();
+            let dilation = scenario.dilation_of(&cell.server).or(found).unwrap_or_default();
             let mut trial =
                 laboratory(scenario, cell, dilation).run(planned, &mut data_sets, &mut progress)?;
             trial.pilot = pilots.get(&cell.name).cloned().unwrap_or_default();

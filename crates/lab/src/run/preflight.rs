@@ -162,7 +162,7 @@ fn instance_to_check(settings: &Settings) -> Instance {
 
 /// Checks that every program can be put into dilated time.
 fn preloading(scenario: &Scenario, servers: &Servers, path: &Path) -> Result<(), Mistake> {
-    if scenario.run.dilation.is_none() {
+    if !scenario.is_dilated() {
         return Ok(());
     }
     let mut programs: Vec<(String, PathBuf)> = Vec::new();

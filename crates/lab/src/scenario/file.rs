@@ -114,6 +114,10 @@ pub(super) struct ServerTable {
     /// each replica too. Unless given, what the machine has.
     #[schemars(example = "256 MB")]
     pub memory: Option<SizeText>,
+    /// The cores that the machine of this server and its clients shall seem to have, as fast as this machine's: its
+    /// trials run in dilated time. Unless given, as `[run]` has it.
+    #[schemars(range(min = 1), example = 8)]
+    pub cores: Option<u32>,
     /// The server's own settings, by its own names.
     #[serde(default)]
     pub settings: BTreeMap<String, SettingValue>,

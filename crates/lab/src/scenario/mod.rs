@@ -35,7 +35,7 @@ use crate::stack::layout::Layout;
 pub use fit::fill;
 pub use matrix::Matrix;
 pub use procedure::dilation;
-use procedure::dilation::DilationRule;
+use procedure::dilation::{Cores, DilationRule};
 pub use procedure::settle::Settle;
 use spindle_base::Mistake;
 pub use spindle_base::hash::content_hash;
@@ -75,6 +75,9 @@ pub struct ServerSpec {
     /// The most that its processes and the page cache of their files may use; of each replica too.
     #[serde(rename = "memory", skip_serializing_if = "Option::is_none", serialize_with = "as_written")]
     pub memory_bytes: Option<u64>,
+    /// In place of the run's dilation.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub cores: Option<Cores>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replication: Option<ReplicationSpec>,
     /// Decided by the caller, never by the scenario.
@@ -186,6 +189,11 @@ impl Scenario {
             }
         }
         names
+    }
+
+    /// The name of a server's table: that of a variant's base.
+    fn table_of<'a>(&'a self, server: &'a str) -> &'a str {
+        self.variants.get(server).map_or(server, |variant| &variant.base)
     }
 
     /// The layouts of all replicas of the matrix.

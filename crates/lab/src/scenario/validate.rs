@@ -8,6 +8,7 @@ use spindle_load::WorkloadSpec;
 
 use super::file::{ScenarioFile, ServerTable, SizeText};
 use super::matrix::sweep;
+use super::procedure::dilation::Cores;
 use super::{
     Bounds, Scenario, ServerSpec, events, fill, fit, names, plan, procedure, replication, shards, storage,
 };
@@ -114,6 +115,11 @@ fn server(
         source,
         settings,
         memory_bytes: table.memory.map(|SizeText(bytes)| bytes),
+        cores: table
+            .cores
+            .map(Cores::new)
+            .transpose()
+            .map_err(|words| Mistake::at(format!("servers.{name}.cores"), words))?,
         replication: None,
         trust: bounds.trust,
     };

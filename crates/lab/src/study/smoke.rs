@@ -38,6 +38,7 @@ pub(super) fn shrink(scenario: &mut Scenario) {
     for workload in scenario.workloads.values_mut() {
         *workload = small(workload);
     }
+    scenario.servers.values_mut().for_each(|server| server.cores = None);
     let run = &mut scenario.run;
     (run.trials, run.until, run.enough, run.at_least) = (1, None, None, Duration::ZERO);
     run.dilation = DilationRule::default();

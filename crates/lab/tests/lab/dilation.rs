@@ -57,6 +57,21 @@ fn time_can_pass_faster_than_it_does() {
 }
 
 #[test]
+fn the_cores_of_a_server_dilate_its_own_trials() {
+    let own = cpu_count();
+    let axis = format!("[matrix]\ncores = [{own}, {}]\n", 2 * own);
+    let bench = Bench::new(&scenario(1, GOOD, "300 ms").replace("[matrix]\n", &axis));
+    let talk = bench.run(&[], 0);
+    let (header, trials) = bench.read();
+    assert_eq!(trials.len(), 4, "{talk}");
+    for trial in trials {
+        let cell = header.cells.iter().find(|cell| cell.name == trial.cell).unwrap();
+        let cores = cell.sweep[0].number.unwrap();
+        assert_eq!(trial.measurement.expect(&talk).dilation.factor(), cores / f64::from(own));
+    }
+}
+
+#[test]
 fn a_pilot_leaves_idle_cores_in_real_time() {
     let bench =
         Bench::new(&dilated(&scenario(1, GOOD, "300 ms"), "dilation = \"as needed\"\ndilation_at_most = 2"));

@@ -14,8 +14,9 @@ use crate::scenario::file::{ScenarioFile, ServerTable, SettingValue, SizeText};
 use crate::scenario::{Scenario, ServerSpec};
 use crate::server::{plain_name, reserved};
 
-/// The key of a server's table that an axis can have besides its settings: a limit of memory.
+/// The keys of a server's table that an axis can have besides its settings.
 const MEMORY: &str = "memory";
+const CORES: &str = "cores";
 /// More would be a matrix that nobody reads.
 const SWEEPS_MOST: usize = 2;
 const CELLS_MOST: usize = 64;
@@ -99,7 +100,7 @@ fn part_of(
     file: &ScenarioFile,
     servers: &BTreeMap<String, ServerSpec>,
 ) -> Result<SweptPart, Mistake> {
-    if key == MEMORY {
+    if [MEMORY, CORES].contains(&key) {
         return Ok(SweptPart::Server);
     }
     let workloads = file.matrix.workload.iter().map(|name| (name, file.workloads[name].kind()));
@@ -249,6 +250,12 @@ impl Sweep<'_> {
             let size = SizeText::try_from(value.text()).map_err(|words| at(self.key, words))?;
             table.memory = Some(size);
             return Ok(format!("servers.{base}.{MEMORY}"));
+        }
+        if self.key == CORES {
+            let count = value.text().parse().ok().filter(|count| *count > 0);
+            let words = || format!("`{}` must be a whole number, for example `cores = [4, 8]`", value.text());
+            table.cores = Some(count.ok_or_else(|| at(self.key, words()))?);
+            return Ok(format!("servers.{base}.{CORES}"));
         }
         table.settings.retain(|name, _| plain_name(name) != plain_name(self.key));
         table.settings.insert(self.key.to_owned(), value.clone());

@@ -2,14 +2,15 @@
 
 use std::borrow::Cow;
 
+use itertools::Itertools as _;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use spindle_base::Mistake;
 use spindle_base::dilation::Dilation;
 
 use crate::host::provenance::cpu_count;
-use crate::scenario::Scenario;
 use crate::scenario::file::RunTable;
+use crate::scenario::{Scenario, ServerSpec};
 use crate::server::Source;
 
 /// The most that a run chooses by itself.
@@ -46,15 +47,32 @@ impl JsonSchema for Written {
 #[serde(untagged)]
 pub enum DilationRule {
     Fixed(Dilation),
-    /// Cores as fast as so many of this machine's. The dilation follows from the number that it has.
-    Cores {
-        cores: u32,
-        dilation: Dilation,
-    },
+    Cores(Cores),
     /// A pilot of each cell raises the dilation until neither the cores nor the emulator limit it.
     AsNeeded {
         at_most: Dilation,
     },
+}
+
+/// Cores as fast as so many of this machine's. The dilation follows from the number that it has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Cores {
+    pub cores: u32,
+    pub dilation: Dilation,
+}
+
+impl Cores {
+    /// # Errors
+    /// Out of range, as a sentence for after the key.
+    pub(in crate::scenario) fn new(cores: u32) -> Result<Cores, String> {
+        let own = cpu_count();
+        let dilation = Dilation::new(f64::from(cores) / f64::from(own)).map_err(|_| {
+            let [least, most] = [Dilation::LEAST, Dilation::MOST].map(|factor| f64::from(own) * factor);
+            let least = least.ceil();
+            format!("{cores} is out of range; with {own} cores it can be {least} to {most}")
+        })?;
+        Ok(Cores { cores, dilation })
+    }
 }
 
 impl Default for DilationRule {
@@ -72,7 +90,7 @@ impl DilationRule {
     /// The dilation if it is known before the run.
     pub fn fixed(self) -> Option<Dilation> {
         match self {
-            DilationRule::Fixed(dilation) | DilationRule::Cores { dilation, .. } => Some(dilation),
+            DilationRule::Fixed(dilation) | DilationRule::Cores(Cores { dilation, .. }) => Some(dilation),
             DilationRule::AsNeeded { .. } => None,
         }
     }
@@ -80,7 +98,7 @@ impl DilationRule {
     /// The largest dilation that a trial may have.
     pub fn most(self) -> Dilation {
         match self {
-            DilationRule::Fixed(dilation) | DilationRule::Cores { dilation, .. } => dilation,
+            DilationRule::Fixed(dilation) | DilationRule::Cores(Cores { dilation, .. }) => dilation,
             DilationRule::AsNeeded { at_most } => at_most,
         }
     }
@@ -111,39 +129,60 @@ pub(in crate::scenario) fn rule(run: &RunTable) -> Result<DilationRule, Mistake>
             Ok(DilationRule::AsNeeded { at_most: known })
         }
         (None, Some(cores)) => {
-            let own = cpu_count();
-            let dilation = Dilation::new(f64::from(cores) / f64::from(own)).map_err(|_| {
-                let [least, most] = [Dilation::LEAST, Dilation::MOST].map(|factor| f64::from(own) * factor);
-                let least = least.ceil();
-                let message =
-                    format!("{cores} is out of range; with {own} cores it can be {least} to {most}");
-                Mistake::at("run.cores", message)
-            })?;
-            Ok(DilationRule::Cores { cores, dilation })
+            let cores = Cores::new(cores).map_err(|words| Mistake::at("run.cores", words))?;
+            Ok(DilationRule::Cores(cores))
         }
+    }
+}
+
+impl Scenario {
+    /// The dilation of a server's trials; `None` if pilots find it.
+    pub fn dilation_of(&self, server: &str) -> Option<Dilation> {
+        self.servers[server].cores.map(|cores| cores.dilation).or(self.run.dilation.fixed())
+    }
+
+    /// The dilation of all trials; `None` if they have several, or if pilots find it.
+    pub fn dilation(&self) -> Option<Dilation> {
+        self.matrix.server.iter().map(|server| self.dilation_of(server)).all_equal_value().ok().flatten()
+    }
+
+    /// The largest dilation that a trial may have.
+    pub fn dilation_at_most(&self) -> Dilation {
+        let of_servers = self.matrix.server.iter().map(|server| self.dilation_of(server));
+        let most = of_servers.map(|known| known.unwrap_or(self.run.dilation.most()));
+        most.max_by(|one, other| one.factor().total_cmp(&other.factor())).unwrap_or_default()
+    }
+
+    /// Whether a trial may have another time than the real one.
+    pub fn is_dilated(&self) -> bool {
+        self.matrix.server.iter().any(|server| self.is_dilated_with(server))
+    }
+
+    fn is_dilated_with(&self, server: &str) -> bool {
+        self.dilation_of(server).map_or(!self.run.dilation.is_none(), |known| !known.is_none())
     }
 }
 
 /// Checks that everything in the trials can be dilated.
 pub(in crate::scenario) fn check(scenario: &Scenario) -> Result<(), Mistake> {
-    if scenario.run.dilation.is_none() {
-        return Ok(());
+    let servers = || scenario.matrix.server.iter().map(|name| (name, &scenario.servers[name]));
+    let with_cores = servers().find(|(_, spec)| spec.cores.is_some());
+    if let Some((name, _)) = with_cores.filter(|_| scenario.run.dilation.fixed().is_none()) {
+        let words = "means a dilation too; leave out either `cores` or `dilation = \"as needed\"`";
+        return Err(Mistake::at(format!("servers.{}.cores", scenario.table_of(name)), words));
     }
-    let refused = |key: String, words: &str| Err(Mistake::at(key, words.to_owned()));
-    for name in &scenario.matrix.server {
-        if matches!(scenario.servers[name].source, Source::Url(_)) {
-            let key = format!("servers.{name}.url");
-            return refused(
-                key,
-                "is of a server that runs already, whose clock cannot be dilated; leave `dilation` out",
-            );
-        }
+    let key = if with_cores.is_some() { "cores" } else { "dilation" };
+    let refused = |place: String, words: &str| Err(Mistake::at(place, format!("{words}; leave `{key}` out")));
+    let is_running = |name: &str, spec: &ServerSpec| {
+        scenario.is_dilated_with(name) && matches!(spec.source, Source::Url(_))
+    };
+    if let Some((name, _)) = servers().find(|(name, spec)| is_running(name, spec)) {
+        let place = format!("servers.{}.url", scenario.table_of(name));
+        return refused(place, "is of a server that runs already, whose clock cannot be dilated");
     }
-    for name in scenario.stacks_in_use() {
-        if scenario.stacks[name].real().is_some() {
-            let words = "is real storage, which cannot be dilated; leave `dilation` out";
-            return refused(format!("stacks.{name}"), words);
-        }
+    let mut stacks = scenario.stacks_in_use().into_iter();
+    match stacks.find(|name| scenario.stacks[*name].real().is_some()).filter(|_| scenario.is_dilated()) {
+        Some(name) => refused(format!("stacks.{name}"), "is real storage, which cannot be dilated"),
+        None => Ok(()),
     }
-    Ok(())
 }

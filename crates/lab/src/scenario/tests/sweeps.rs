@@ -1,6 +1,7 @@
 //! Axes of values.
 
 use super::*;
+use crate::host::provenance::cpu_count;
 use crate::scenario::plan::plan;
 
 /// The good scenario with these lines at the end of its matrix.
@@ -50,6 +51,35 @@ fn each_value_of_a_setting_is_a_server() {
     assert_eq!(settings["innodb-buffer-pool-size"], "128M");
     // The value of the table is replaced, however its name is written.
     assert_eq!(settings.get("innodb_buffer_pool_size"), None);
+}
+
+#[test]
+fn each_number_of_cores_has_a_dilation() {
+    let own = cpu_count();
+    let axis = format!("cores = [{own}, {}]", 3 * own);
+    let scenario = parsed(&with_axes(&axis));
+    let cells = plan(&scenario).cells;
+    let dilations: Vec<f64> =
+        cells.iter().map(|cell| scenario.dilation_of(&cell.server).unwrap().factor()).collect();
+    assert_eq!(dilations, [1.0, 1.0, 3.0, 3.0]);
+    assert_eq!((scenario.dilation(), scenario.dilation_at_most().factor()), (None, 3.0));
+    assert!(scenario.is_dilated() && !parsed(GOOD).is_dilated());
+    let load = |scenario: &Scenario| plan(scenario).estimate.load;
+    assert_eq!(load(&scenario), load(&parsed(GOOD)));
+    check("cores = [2, 2.5]", "matrix.cores: `2.5` must be a whole number, for example `cores = [4, 8]`");
+    let most = 64 * own;
+    let refused =
+        format!("{} is out of range; with {own} cores it can be {} to {most}", most + 1, own.div_ceil(4));
+    check(&format!("cores = [{own}, {}]", most + 1), &format!("matrix.cores: {refused}"));
+    let table = changed("kind = \"mariadb\"\n", &format!("kind = \"mariadb\"\ncores = {}\n", most + 1));
+    let error = Scenario::parse("test", &table, &BOUNDS).unwrap_err();
+    assert_eq!(error.to_string(), format!("servers.mariadb.cores: {refused}"));
+    let as_needed = with_axes(&axis).replace("[run]\n", "[run]\ndilation = \"as needed\"\n");
+    let error = Scenario::parse("test", &as_needed, &BOUNDS).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "servers.mariadb.cores: means a dilation too; leave out either `cores` or `dilation = \"as needed\"`"
+    );
 }
 
 #[test]
