@@ -22,7 +22,8 @@ pub struct VerdictView {
 }
 
 impl VerdictView {
-    /// Of a sweep, only the cells at the `peaks` of its curves are compared; the first of them is the baseline.
+    /// Of a sweep, only the cells at the `peaks` of its curves are compared in the sentence, with the first of them. The
+    /// details are about each one's ratio to the `baseline`.
     pub(super) fn new(
         records: &Records,
         cells: &[CellView],
@@ -34,12 +35,12 @@ impl VerdictView {
         let is_of_verdict = |cell: &&CellView| peaks.is_empty() || peaks.contains(&cell.name.as_str());
         let measured = cells.iter().filter(|cell| cell.throughput.is_some()).filter(is_of_verdict);
         let measured: Vec<&CellView> = measured.collect();
-        let baseline = if peaks.is_empty() { baseline } else { peaks.first().copied() };
-        let sentence = match (measured.as_slice(), baseline, metric) {
+        let first = if peaks.is_empty() { baseline } else { peaks.first().copied() };
+        let sentence = match (measured.as_slice(), first, metric) {
             ([], ..) if records.trials.is_empty() => "No trial has been recorded yet.".to_owned(),
             ([], ..) => format!("Nothing was measured: {}.", all_failed(failures.len())),
             ([only], ..) => single(only),
-            (_, Some(baseline), Some(metric)) => ladder::sentence(records, &measured, baseline, metric),
+            (_, Some(first), Some(metric)) => ladder::sentence(records, &measured, first, metric),
             _ => "The figures count different things, so they are not compared.".to_owned(),
         };
         Self { sentence, details: details(cells, &measured, baseline, failures) }
