@@ -83,6 +83,21 @@ fn curves_that_cross_are_told_with_the_place_and_its_interval() {
 }
 
 #[test]
+fn a_ratio_without_a_verdict_is_told_with_the_cell_that_it_is_to() {
+    let points = [("1", 1.0, 400.0, 4000.0), ("2", 2.0, 410.0, 4100.0)];
+    let part = SweptPart::Workload;
+    let text = sweep(&Axis { key: "terminals", part, is_memory: false, points: &points }, 1);
+    let details = View::new(&records(&text)).verdict.details;
+    let compared: Vec<(&str, &str)> =
+        details.iter().filter_map(|line| line.split_once(" compared with ")).collect();
+    assert_eq!(compared.len(), 2, "{details:#?}");
+    for (peak, baseline) in compared {
+        const FIRST: &str = "“7200 rpm disk, terminals=1”";
+        assert!(peak != FIRST && baseline.starts_with(FIRST), "{details:#?}");
+    }
+}
+
+#[test]
 fn an_axis_of_words_has_curves_without_a_knee() {
     let text = with_header(&terminals(), |header| {
         for cell in &mut header.cells {
