@@ -81,8 +81,8 @@ pub struct PoolOptions {
     pub properties: Vec<String>,
     /// Whether zfs-fuse is killed when the thread that started it ends.
     pub die_with_parent: bool,
-    /// Environment variables of zfs-fuse, which put it into dilated time: it closes a transaction group every few
-    /// seconds of its own, and feeds the cache device every second.
+    /// Environment variables of zfs-fuse, which put it into dilated time: its transaction groups and the feeding of
+    /// the cache device go by timers.
     pub environment: Vec<(&'static str, OsString)>,
 }
 
