@@ -166,7 +166,7 @@ fn preloading(scenario: &Scenario, servers: &Servers, path: &Path) -> Result<(),
         return Ok(());
     }
     let mut programs: Vec<(String, PathBuf)> = Vec::new();
-    for (name, server) in servers {
+    for (name, server) in servers.iter().filter(|(name, _)| scenario.is_dilated_with(name)) {
         let program = server.path().ok().flatten();
         programs.extend(program.map(|program| (format!("servers.{name}"), program)));
     }

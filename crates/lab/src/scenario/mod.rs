@@ -191,9 +191,9 @@ impl Scenario {
         names
     }
 
-    /// The name of a server's table: that of a variant's base.
-    fn table_of<'a>(&'a self, server: &'a str) -> &'a str {
-        self.variants.get(server).map_or(server, |variant| &variant.base)
+    /// The name of the table of a server or workload: that of a variant's base.
+    fn table_of<'a>(&'a self, name: &'a str) -> &'a str {
+        self.variants.get(name).map_or(name, |variant| &variant.base)
     }
 
     /// The layouts of all replicas of the matrix.

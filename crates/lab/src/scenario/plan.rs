@@ -94,8 +94,7 @@ fn matrix_cells(scenario: &Scenario) -> Vec<Cell> {
 /// What tells a cell from those with the same storage: its server and its workload where several are named,
 /// and its swept values.
 fn further_axes(scenario: &Scenario, server: &str, workload: &str) -> (Vec<String>, Vec<SweptValue>) {
-    let base =
-        |name: &str| scenario.variants.get(name).map_or(name, |variant| variant.base.as_str()).to_owned();
+    let base = |name: &str| scenario.table_of(name).to_owned();
     let values =
         |name: &str| scenario.variants.get(name).map_or_else(Vec::new, |variant| variant.values.clone());
     let is_axis = |names: &[String]| names.iter().map(|name| base(name)).unique().count() > 1;

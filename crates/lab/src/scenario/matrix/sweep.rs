@@ -81,7 +81,7 @@ pub fn place_of_setting(scenario: &Scenario, server: &str, table: &str, sentence
     let is_named = |value: &&SweptValue| sentence.contains(&format!("`{}`", value.key));
     match variant.and_then(|variant| variant.values.iter().find(is_named)) {
         Some(value) => format!("matrix.{}", value.key),
-        None => format!("servers.{}.{table}", variant.map_or(server, |variant| variant.base.as_str())),
+        None => format!("servers.{}.{table}", scenario.table_of(server)),
     }
 }
 
@@ -252,9 +252,8 @@ impl Sweep<'_> {
             return Ok(format!("servers.{base}.{MEMORY}"));
         }
         if self.key == CORES {
-            let count = value.text().parse().ok().filter(|count| *count > 0);
             let words = || format!("`{}` must be a whole number, for example `cores = [4, 8]`", value.text());
-            table.cores = Some(count.ok_or_else(|| at(self.key, words()))?);
+            table.cores = Some(value.text().parse().map_err(|_| at(self.key, words()))?);
             return Ok(format!("servers.{base}.{CORES}"));
         }
         table.settings.retain(|name, _| plain_name(name) != plain_name(self.key));

@@ -10,6 +10,7 @@ use spindle_base::dilation::Dilation;
 
 use crate::host::provenance::cpu_count;
 use crate::scenario::file::RunTable;
+use crate::scenario::matrix::place_of_setting;
 use crate::scenario::{Scenario, ServerSpec};
 use crate::server::Source;
 
@@ -158,7 +159,8 @@ impl Scenario {
         self.matrix.server.iter().any(|server| self.is_dilated_with(server))
     }
 
-    fn is_dilated_with(&self, server: &str) -> bool {
+    /// The same of the trials of a server.
+    pub fn is_dilated_with(&self, server: &str) -> bool {
         self.dilation_of(server).map_or(!self.run.dilation.is_none(), |known| !known.is_none())
     }
 }
@@ -169,7 +171,7 @@ pub(in crate::scenario) fn check(scenario: &Scenario) -> Result<(), Mistake> {
     let with_cores = servers().find(|(_, spec)| spec.cores.is_some());
     if let Some((name, _)) = with_cores.filter(|_| scenario.run.dilation.fixed().is_none()) {
         let words = "means a dilation too; leave out either `cores` or `dilation = \"as needed\"`";
-        return Err(Mistake::at(format!("servers.{}.cores", scenario.table_of(name)), words));
+        return Err(Mistake::at(place_of_setting(scenario, name, "cores", words), words));
     }
     let key = if with_cores.is_some() { "cores" } else { "dilation" };
     let refused = |place: String, words: &str| Err(Mistake::at(place, format!("{words}; leave `{key}` out")));

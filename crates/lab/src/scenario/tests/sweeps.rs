@@ -78,7 +78,7 @@ fn each_number_of_cores_has_a_dilation() {
     let error = Scenario::parse("test", &as_needed, &BOUNDS).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "servers.mariadb.cores: means a dilation too; leave out either `cores` or `dilation = \"as needed\"`"
+        "matrix.cores: means a dilation too; leave out either `cores` or `dilation = \"as needed\"`"
     );
 }
 
