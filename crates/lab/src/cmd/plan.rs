@@ -17,7 +17,7 @@ use crate::run::{self, preflight};
 use crate::scenario::events::Event;
 use crate::scenario::fill::{Filled, percent};
 use crate::scenario::plan::{Plan, plan};
-use crate::scenario::{Bounds, Scenario, Settle};
+use crate::scenario::{Bounds, Scenario, Settle, WarmUp};
 use crate::server::{Source, Trust};
 use spindle_base::Mistake;
 use spindle_base::text::{self, plural};
@@ -90,11 +90,18 @@ fn table(scenario: &Scenario, plan: &Plan, filled: &[Filled]) -> String {
             format!("at most until the load is steady (that can take {} in all)", text::duration(in_all))
         }
     };
-    let phases = [("warm-up", run.warm_up), (&settling, run.settle.most()), (measured, run.measure)];
+    let warming = match run.warm_up {
+        WarmUp::For(_) => "warm-up",
+        WarmUp::UntilWarm { .. } => "at most until the cache is warm",
+    };
+    let phases = [(warming, run.warm_up.most()), (&settling, run.settle.most()), (measured, run.measure)];
     let phases = phases.into_iter().filter(|(_, duration)| !duration.is_zero());
     let phases = phases.map(|(name, duration)| format!("{} {name}", text::duration(duration)));
-    let is_bound =
-        run.once || run.enough.is_some() || scenario.dilation().is_none() || run.settle.is_until_steady();
+    let is_bound = run.once
+        || run.enough.is_some()
+        || scenario.dilation().is_none()
+        || run.settle.is_until_steady()
+        || run.warm_up.is_until_warm();
     let enough = run.enough.map(|enough| match run.at_least {
         Duration::ZERO => format!("or {enough} transactions"),
         at_least => format!("or {enough} transactions, but at least {}", text::duration(at_least)),

@@ -8,6 +8,7 @@ pub mod machine;
 pub mod measurement;
 pub mod settling;
 pub mod waits;
+pub mod warmth;
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -62,6 +62,8 @@ pub enum Warning {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         never_settled: Option<NeverSettled>,
     },
+    /// The load reads, and had not yet read as much as fills the server's cache [`Warning::TURNOVERS_ENOUGH`] times.
+    CacheNotWarm { turnovers: f64 },
     /// The server failed some transactions.
     TransactionsFailed { share: f64 },
     /// Open loop: the server fell behind the requested rate. At the end, transactions waited this long for
@@ -151,6 +153,18 @@ fn cpu_saturated(busy: f64, client: f64, own: Option<f64>) -> String {
 }
 
 impl Warning {
+    /// What the load must have read before the window, in sizes of the server's cache.
+    pub(crate) const TURNOVERS_ENOUGH: f64 = 2.5;
+    /// Reads of a transaction below which it does not matter what the cache holds.
+    pub(crate) const READS_RARE: f64 = 0.05;
+
+    /// Of a window before which the load had turned over the server's cache so many times.
+    pub(crate) fn of_cache(turnovers: Option<f64>, reads: f64, transactions: u64) -> Option<Warning> {
+        let is_read = reads >= transactions as f64 * Warning::READS_RARE && reads > 0.0;
+        let turnovers = turnovers.filter(|turnovers| is_read && *turnovers < Warning::TURNOVERS_ENOUGH)?;
+        Some(Warning::CacheNotWarm { turnovers })
+    }
+
     /// Which programs kept the cores busy: a warning for the trial's own, and one for others. `own` is `None`
     /// where the server's part is unknown.
     pub(crate) fn of_cores(busy: f64, own: Option<f64>, client: f64) -> impl Iterator<Item = Warning> {
@@ -220,6 +234,7 @@ impl Warning {
             Warning::NotSteady { drift, never_settled } => {
                 ("not steady", drift.abs() + if never_settled.is_some() { 100.0 } else { 0.0 })
             }
+            Warning::CacheNotWarm { turnovers } => ("cold cache", -turnovers),
             Warning::TransactionsFailed { share } => ("failures", *share),
             Warning::BehindSchedule { behind_s } => ("behind schedule", *behind_s),
             Warning::HostDiskReads { major_faults } => ("host disk reads", *major_faults as f64),
@@ -286,6 +301,12 @@ impl Warning {
                     .to_owned()
             }
             Warning::NotSteady { drift, never_settled } => not_steady(*drift, never_settled.as_ref()),
+            Warning::CacheNotWarm { turnovers } => format!(
+                "Before the window, the load had read {turnovers:.1} times what fills the server's cache: until {} times, it reads \
+                 more than it will later, so the storage counts for more than it will. Set `warm_up = \"until warm\"` with \
+                 `start = \"warm-fast\"`, or lengthen the warm-up.",
+                Warning::TURNOVERS_ENOUGH
+            ),
             Warning::TransactionsFailed { share } => {
                 format!("{:.2} % of the transactions failed and were not counted.", share * 100.0)
             }
@@ -359,6 +380,16 @@ impl Warning {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_cold_cache_matters_to_a_load_that_reads() {
+        let warning = |turnovers: Option<f64>, reads: f64| Warning::of_cache(turnovers, reads, 1_000);
+        insta::assert_snapshot!(warning(Some(0.93), 3_000.0).unwrap().sentence(), @r#"Before the window, the load had read 0.9 times what fills the server's cache: until 2.5 times, it reads more than it will later, so the storage counts for more than it will. Set `warm_up = "until warm"` with `start = "warm-fast"`, or lengthen the warm-up."#);
+        assert_eq!(warning(Some(2.6), 3_000.0), None);
+        assert_eq!(warning(Some(0.93), 40.0), None);
+        assert_eq!(warning(None, 3_000.0), None);
+        assert_eq!(Warning::of_cache(Some(0.93), 0.0, 0), None);
+    }
 
     #[test]
     fn the_window_that_is_needed_follows_from_the_rate() {

@@ -3,6 +3,7 @@
 mod events;
 mod observer;
 mod settle;
+mod warm_up;
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -117,19 +118,35 @@ impl<'a> Phases<'a> {
 
     /// Lets the load run for this long of the trial's time.
     pub(super) fn watch(&self, client: &mut ClientProcess, dilated: Duration) -> Result<()> {
-        let end = Instant::now() + self.time.real_time_of(dilated);
         self.publisher.plan_phase(dilated);
-        let mut on_second = |second: &Second| {
-            self.progress.tick();
-            self.publisher.second_of_clients(second);
-        };
+        self.watch_until(client, dilated, &mut |_| Ok(false))
+    }
+
+    /// Lets the load run until it is said to be enough at the end of a second, at most for this long of the trial's time.
+    fn watch_until(
+        &self,
+        client: &mut ClientProcess,
+        at_most: Duration,
+        is_enough: &mut dyn FnMut(&Second) -> Result<bool>,
+    ) -> Result<()> {
+        let end = Instant::now() + self.time.real_time_of(at_most);
+        let mut outcome = Ok(false);
         loop {
             self.interrupt.check()?;
             let left = end.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return Ok(());
             }
-            client.watch(left.min(WATCH_STEP), &mut on_second)?;
+            client.watch(left.min(WATCH_STEP), &mut |second| {
+                self.progress.tick();
+                self.publisher.second_of_clients(second);
+                if matches!(outcome, Ok(false)) {
+                    outcome = is_enough(second);
+                }
+            })?;
+            if !matches!(outcome, Ok(false)) {
+                return outcome.map(drop);
+            }
         }
     }
 
@@ -160,6 +177,7 @@ impl<'a> Phases<'a> {
             first,
             last,
             layout: layout.clone(),
+            cache_turnovers: None,
             settling: None,
             recovery_s: None,
             replicas: Vec::new(),

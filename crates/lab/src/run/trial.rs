@@ -42,6 +42,7 @@ use memory::ServerMemory;
 use spindle_base::dilation::Dilation;
 use spindle_base::text::causes;
 use trace::Traces;
+use warm_up::WarmedUp;
 
 /// For a server with little data; see [`patience::for_data`].
 const STOP_PATIENCE: Duration = Duration::from_secs(300);
@@ -406,7 +407,7 @@ impl Attempt<'_, '_> {
         let client_id = client.process_id();
         interrupt.kill_on_signal(client_id, || client.wait_ready(READY_PATIENCE))?;
 
-        let settling = self.warm_up(&mut client, running)?;
+        let WarmedUp { cache_turnovers, settling } = self.warm_up(&mut client, running, &durability)?;
         if let Some(probe) = probe {
             interrupt.kill_on_signal(server_id, || probe.end())?;
         }
@@ -422,7 +423,7 @@ impl Attempt<'_, '_> {
         };
         let mut window = self.phases.measure(&mut client, &scenario.run, layout, observed, events)?;
         window.durability = durability;
-        window.settling = settling;
+        (window.cache_turnovers, window.settling) = (cache_turnovers, settling);
         mounts.check()?;
         further.check()?;
         Ok((client, window))

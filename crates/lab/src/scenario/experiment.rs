@@ -6,7 +6,7 @@ use spindle_base::units::format_duration_ns;
 
 use super::dilation::DilationRule;
 use super::events::Event;
-use super::{Scenario, ServerSpec, Settle, content_hash};
+use super::{Scenario, ServerSpec, Settle, WarmUp, content_hash};
 use crate::record::{ExperimentHead, spelling};
 use crate::server::Source;
 
@@ -42,7 +42,10 @@ fn run(scenario: &Scenario) -> Value {
     };
     let mut head = json!({
         "start": spelling(&run.start),
-        "warm_up": duration(run.warm_up),
+        "warm_up": match run.warm_up {
+            WarmUp::For(time) => duration(time),
+            until_warm => until_warm.words(),
+        },
         "settle": match run.settle {
             Settle::For(time) => duration(time),
             until_steady => until_steady.words(),

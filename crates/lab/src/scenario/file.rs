@@ -13,7 +13,7 @@ use spindle_load::WorkloadSpec;
 use super::Matrix;
 use super::events::EventTable;
 use super::form::schema;
-use super::procedure::{dilation, settle, until};
+use super::procedure::{dilation, settle, until, warm_up};
 use crate::record::{FileClass, PublishedTag, ReplicationMode, StartState, WaitPoint};
 use crate::stack::StackTable;
 use crate::stack::layout::Layout;
@@ -192,10 +192,14 @@ pub(super) struct RunTable {
     /// State of the server's memory at the start of the measured window. Unless given, `warm`, or `cold` for
     /// fixed work. Fixed work that only reads can be `warm` by a pass before the measured one.
     pub start: Option<StartState>,
-    /// Load before the measured window. Unless given, the workload's own, or the length of the window; none
-    /// before a `warm` start that settles.
+    /// Load before the measured window: a time, or with `start = "warm-fast"` also `until warm`, which is until it has
+    /// read what fills the server's cache two and a half times, or hardly reads. Unless given, the workload's own, or the
+    /// length of the window; none before a `warm` start that settles.
     #[schemars(example = "30 s")]
-    pub warm_up: Option<DurationText>,
+    pub warm_up: Option<warm_up::Written>,
+    /// With `warm_up = "until warm"`, the warm-up ends after so long, warm or not. Unless given, 5 min.
+    #[schemars(example = "1 min")]
+    pub warm_up_at_most: Option<DurationText>,
     /// Load on the emulated storage between the warm-up and the measured window: a time after a `warm-fast`
     /// warm-up, or `until steady`. Unless given, none, or `until steady` where neither `trials` nor `warm_up` is
     /// given.

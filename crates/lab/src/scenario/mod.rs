@@ -37,6 +37,7 @@ pub use matrix::Matrix;
 pub use procedure::dilation;
 use procedure::dilation::{Cores, DilationRule};
 pub use procedure::settle::Settle;
+pub use procedure::warm_up::WarmUp;
 use spindle_base::Mistake;
 pub use spindle_base::hash::content_hash;
 use spindle_base::units::format_size_bytes;
@@ -108,7 +109,7 @@ pub struct RunSettings {
     #[serde(skip)]
     pub until: Option<Until>,
     pub start: StartState,
-    pub warm_up: Duration,
+    pub warm_up: WarmUp,
     pub settle: Settle,
     /// Without load, before a cold start.
     #[serde(skip_serializing_if = "Duration::is_zero")]

@@ -195,7 +195,7 @@ fn estimate(scenario: &Scenario, trial_count: usize) -> Estimate {
     let run = &scenario.run;
     // A warm start of fixed work is a pass before the measured one.
     let passes = if run.once && run.start == StartState::Warm { 2 } else { 1 };
-    let of_trial = run.idle + run.warm_up + run.settle.most() + run.measure * passes;
+    let of_trial = run.idle + run.warm_up.most() + run.settle.most() + run.measure * passes;
     let per_trial = scenario.dilation_at_most().real(of_trial) + overhead;
     Estimate { load, per_trial, total: load + per_trial * trial_count as u32 }
 }

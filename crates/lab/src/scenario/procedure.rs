@@ -3,6 +3,7 @@
 pub mod dilation;
 pub(super) mod settle;
 pub(super) mod until;
+pub(super) mod warm_up;
 
 use std::time::Duration;
 
@@ -69,17 +70,17 @@ pub(super) fn settings(file: &ScenarioFile) -> Result<RunSettings, Mistake> {
         return Err(Mistake::at("run.idle", message));
     }
     let settle = settle::rule(run, start)?;
-    let warm_up = match run.warm_up {
-        Some(DurationText(warm_up)) => warm_up,
-        None if once || start == StartState::Cold => Duration::ZERO,
-        None if start == StartState::Warm && settle.is_until_steady() => Duration::ZERO,
-        None => of_kits().unwrap_or(measure),
+    let unless_given = match start {
+        _ if once => Duration::ZERO,
+        StartState::Cold => Duration::ZERO,
+        StartState::Warm if settle.is_until_steady() => Duration::ZERO,
+        _ => of_kits().unwrap_or(measure),
     };
     Ok(RunSettings {
         trials: run.trials.unwrap_or(FEWEST_PAIRS),
         until: until::rule(run)?,
         start,
-        warm_up: bounded("warm_up", warm_up, Duration::ZERO)?,
+        warm_up: warm_up::rule(run, start, unless_given)?,
         settle,
         idle: bounded("idle", run.idle.map_or(Duration::ZERO, |DurationText(idle)| idle), Duration::ZERO)?,
         measure: bounded(key, measure, MEASURE_MIN)?,

@@ -136,7 +136,7 @@ fn a_scenario_needs_only_the_keys_that_nobody_can_guess() {
     let run = scenario.run;
     assert_eq!(
         (run.start, run.warm_up, run.settle, run.seed),
-        (StartState::Warm, run.measure, Settle::For(Duration::ZERO), 1)
+        (StartState::Warm, WarmUp::For(run.measure), Settle::For(Duration::ZERO), 1)
     );
     let WorkloadSpec::Tpcc(spec) = &scenario.workloads["tpcc"] else { panic!("not TPC-C") };
     assert_eq!(spec.terminals, 8);
@@ -365,7 +365,7 @@ fn a_preset_has_the_settings_of_its_kit_unless_others_are_given() {
         .replace("warehouses = 10\n", "preset = \"dbt2\"\n")
         .replace("size = \"20 GB\"", "size = \"60 GB\"");
     let scenario = parsed(&dbt2.replace("warm_up = \"10 s\"\n", ""));
-    assert_eq!(scenario.run.warm_up, Duration::from_secs(1_000));
+    assert_eq!(scenario.run.warm_up.most(), Duration::from_secs(1_000));
     let WorkloadSpec::Tpcc(spec) = &scenario.workloads["tpcc"] else { panic!("not TPC-C") };
     assert_eq!(spec.warehouses, 200);
     check(
@@ -421,11 +421,38 @@ fn settling(start: &str, keys: &str) -> String {
 }
 
 #[test]
+fn a_warm_up_can_end_when_the_cache_is_warm() {
+    let warm_up = |keys: &str| parsed(&settling("warm-fast", keys)).run;
+    let words = |keys: &str| warm_up(keys).warm_up.words();
+    assert_eq!(words("warm_up = \"until warm\""), "until warm, at most 5 min");
+    assert_eq!(words("warm_up = \"until warm\"\nwarm_up_at_most = \"20 s\""), "until warm, at most 20 s");
+    assert_eq!(words("warm_up = \"20 s\""), "20 s");
+    let untold = parsed(&settling("warm-fast", "warm_up = \"until warm\"").replace("trials = 3\n", "")).run;
+    assert_eq!(untold.settle.words(), "until steady, at most 5 min");
+    let given = "start = \"warm-fast\"\nwarm_up = \"10 s\"\nsettle = \"5 s\"\n";
+    check(
+        given,
+        "start = \"warm\"\nwarm_up = \"until warm\"\n",
+        "run.warm_up: \"until warm\" needs start = \"warm-fast\": on the emulated storage it can take hours; give a time",
+    );
+    check(
+        given,
+        "start = \"warm-fast\"\nwarm_up = \"10 s\"\nwarm_up_at_most = \"1 min\"\n",
+        "run.warm_up_at_most: has no meaning unless warm_up = \"until warm\"; leave it out",
+    );
+    check(
+        given,
+        "start = \"warm-fast\"\nwarm_up = \"until warm\"\nwarm_up_at_most = \"100 ms\"\n",
+        "run.warm_up_at_most: 100 ms is out of range; it can be 1 s to 24 h",
+    );
+}
+
+#[test]
 fn a_settling_can_end_when_the_load_is_steady() {
     let check = |start: &str, keys: &str, warm_up_s: u64, words: &str| {
         let run = parsed(&settling(start, keys)).run;
         assert_eq!(
-            (run.warm_up.as_secs(), run.settle.words().as_str()),
+            (run.warm_up.most().as_secs(), run.settle.words().as_str()),
             (warm_up_s, words),
             "{start}, {keys}"
         );
@@ -437,7 +464,7 @@ fn a_settling_can_end_when_the_load_is_steady() {
     // What is left to the run ends by a rule: the settling as the trials.
     let left = |start: &str, keys: &str| {
         let run = parsed(&settling(start, keys).replace("trials = 3\n", "")).run;
-        (run.warm_up.as_secs(), run.settle.words())
+        (run.warm_up.most().as_secs(), run.settle.words())
     };
     let steady = |warm_up_s: u64| (warm_up_s, "until steady, at most 5 min".to_owned());
     assert_eq!(left("warm", ""), steady(0));
@@ -757,7 +784,7 @@ fn fixed_work_is_measured_once_within_a_time_limit() {
     let reads = once.replace("kind = \"sql-bench\"\ndivisor = 10\n", "kind = \"ontime\"\nrows = 2000\n");
     for start in ["cold", "warm", "warm-fast"] {
         let run = parsed(&reads.replace("\"cold\"", &format!("\"{start}\""))).run;
-        assert_eq!((run.once, run.warm_up, run.settle.most()), (true, Duration::ZERO, Duration::ZERO));
+        assert_eq!((run.once, run.warm_up.most(), run.settle.most()), (true, Duration::ZERO, Duration::ZERO));
     }
     check(
         &once.replace("kind = \"sql-bench\"\ndivisor = 10\n", "kind = \"scan\"\nrows = 10\n"),

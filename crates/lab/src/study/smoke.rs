@@ -7,7 +7,7 @@ use spindle_load::WorkloadSpec;
 
 use crate::record::StartState;
 use crate::scenario::dilation::DilationRule;
-use crate::scenario::{Scenario, Settle};
+use crate::scenario::{Scenario, Settle, WarmUp};
 
 /// Counts that set the size of a workload, and what is enough of them.
 const ENOUGH: [(&str, u64); 8] = [
@@ -45,7 +45,7 @@ pub(super) fn shrink(scenario: &mut Scenario) {
     if !run.once {
         run.measure = WINDOW;
         run.idle = run.idle.min(WINDOW);
-        run.warm_up = run.warm_up.min(WINDOW);
+        run.warm_up = WarmUp::For(run.warm_up.most().min(WINDOW));
         run.settle = match run.start {
             StartState::WarmFast => Settle::For(WINDOW / 2),
             _ => Settle::For(Duration::ZERO),

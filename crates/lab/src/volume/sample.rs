@@ -18,6 +18,12 @@ pub struct MountSample {
 }
 
 impl MountSample {
+    /// What was read of its device.
+    pub fn reads(&self) -> OperationStatistics {
+        let emulated = self.statistics.as_ref().map(|statistics| statistics.read);
+        emulated.or(self.block_device.map(|device| device.read)).unwrap_or_default()
+    }
+
     /// Puts the kernel's times into dilated time.
     pub fn dilate(&mut self, dilation: Dilation) {
         if let Some(BlockCounters { read, write, discard, flush, busy_ns, queue_ns, .. }) =

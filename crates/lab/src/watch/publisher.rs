@@ -212,6 +212,7 @@ impl WindowFeed<'_> {
             seconds: Vec::new(),
             first: first.clone(),
             last: Sample { server_threads: server_threads(self.server_id, self.dilation), ..last.clone() },
+            cache_turnovers: None,
             settling: None,
             recovery_s: None,
             layout: self.layout.clone(),

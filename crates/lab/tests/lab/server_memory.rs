@@ -105,10 +105,13 @@ fn a_table_larger_than_the_limit_is_read_from_the_disk_again() {
     let trials = bench.trials();
     let of = |server: &str| {
         let trial = trials.iter().find(|trial| trial.cell.contains(server)).unwrap();
-        let emulator = measured(trial).mounts[0].emulator.as_ref().unwrap();
-        (emulator.read_bytes, trial.provenance.memory_bytes)
+        let measurement = measured(trial);
+        let emulator = measurement.mounts[0].emulator.as_ref().unwrap();
+        (emulator.read_bytes, trial.provenance.memory_bytes, measurement.cache_turnovers)
     };
-    let ((small_bytes, limit), (large_bytes, no_limit)) = (of("small"), of("large"));
+    let ((small_bytes, limit, turnovers), (large_bytes, no_limit, no_turnovers)) = (of("small"), of("large"));
+    assert!(turnovers.unwrap() > 1.0, "each scan of the warm-up reads the table: {turnovers:?}");
+    assert_eq!(no_turnovers, None, "without a limit, nobody knows what the page cache holds");
     assert_eq!((limit, no_limit), (Some(100_000_000), None));
     // A scan that ends in the window has read most of the table, whatever it found in memory.
     assert!(small_bytes > 100_000_000, "{small_bytes} of the table were read again");

@@ -232,6 +232,7 @@ fn window(
         seconds: later.into_iter().zip(rates).map(second).collect(),
         first,
         last,
+        cache_turnovers: None,
         settling: None,
         recovery_s: None,
         layout: facts.host.layout.clone(),

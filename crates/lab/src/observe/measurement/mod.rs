@@ -42,6 +42,8 @@ pub struct Window {
     pub first: Sample,
     /// Sample at the end of the window, also when the window was shorter than a second.
     pub last: Sample,
+    /// [`Measurement::cache_turnovers`].
+    pub cache_turnovers: Option<f64>,
     /// What the settling before the window found; `None` if it had a fixed time.
     pub settling: Option<Settling>,
     /// From the start of a server that was killed behind the window to its first answer.
@@ -102,6 +104,7 @@ pub fn measurement(window: &Window, verification: Vec<Check>) -> Result<(Measure
     let symptoms = evidence::symptoms(window, &series, &emulators);
     let mut warnings = bottleneck::warnings(&evidence, &symptoms);
     let machine = machine::activity(window);
+    warnings.extend(Warning::of_cache(window.cache_turnovers, evidence.foreground_reads, window.ended()));
     warnings.extend(Warning::of_host(machine.cpu_steal, machine.timer_tail_us));
     if window.durability.uses_page_cache && !window.dilation.is_none() {
         warnings.push(Warning::WritebackInRealTime);
@@ -116,6 +119,7 @@ pub fn measurement(window: &Window, verification: Vec<Check>) -> Result<(Measure
         transactions,
         latency: all,
         series,
+        cache_turnovers: window.cache_turnovers,
         settling: window.settling.clone(),
         recovery_s: window.recovery_s,
         per_transaction,

@@ -147,6 +147,7 @@ fn window(seconds: u64) -> Window {
             .collect(),
         first: sample(start, 0),
         last: sample(start, seconds),
+        cache_turnovers: None,
         settling: None,
         recovery_s: None,
         layout: Layout::plain("disk", "disk"),

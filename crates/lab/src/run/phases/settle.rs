@@ -3,9 +3,8 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use spindle_load::Second;
 
-use super::{Phases, WATCH_STEP, sample};
+use super::{Phases, sample};
 use crate::observe::settling::Watch;
 use crate::record::Settling;
 use crate::run::client::ClientProcess;
@@ -33,31 +32,13 @@ impl Phases<'_> {
         let mut watch = Watch::begin(layout, running.telemetry());
         let mut look = || sample(self.interrupt, &self.time, mounts, further, running);
         let begun = Instant::now();
-        let end = begun + self.time.real_time_of(at_most + LAST_SECOND);
         let mut earlier = look()?;
-        let mut failure = None;
-        let mut is_steady = false;
-        let mut on_second = |second: &Second| {
-            self.progress.tick();
-            self.publisher.second_of_clients(second);
-            match look() {
-                Ok(now) => {
-                    is_steady = watch.second(second, [&earlier, &now]);
-                    earlier = now;
-                }
-                Err(error) => failure = Some(error),
-            }
-            is_steady || failure.is_some()
-        };
-        let mut is_over = false;
-        while !is_over && Instant::now() < end {
-            self.interrupt.check()?;
-            let left = end.saturating_duration_since(Instant::now());
-            client.watch(left.min(WATCH_STEP), &mut |second| is_over = is_over || on_second(second))?;
-        }
-        if let Some(failure) = failure {
-            return Err(failure);
-        }
+        self.watch_until(client, at_most + LAST_SECOND, &mut |second| {
+            let now = look()?;
+            let is_steady = watch.second(second, [&earlier, &now]);
+            earlier = now;
+            Ok(is_steady)
+        })?;
         let needed = self.time.clock.dilation.dilated(begun.elapsed());
         Ok(watch.end(needed.min(at_most), at_most))
     }

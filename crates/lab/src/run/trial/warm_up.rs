@@ -8,11 +8,21 @@ use anyhow::{Context as _, Result};
 use spindle_load::RunSpec;
 
 use super::Attempt;
+use crate::observe::warmth::Warmth;
 use crate::record::{Settling, StartState};
 use crate::run::client::ClientProcess;
 use crate::run::further::READY_PATIENCE;
-use crate::scenario::Settle;
+use crate::scenario::{Settle, WarmUp};
 use crate::server::Running;
+use crate::server::telemetry::Durability;
+
+/// What is known of the time before a window.
+#[derive(Debug)]
+pub(super) struct WarmedUp {
+    /// [`crate::record::Measurement::cache_turnovers`].
+    pub cache_turnovers: Option<f64>,
+    pub settling: Option<Settling>,
+}
 
 impl Attempt<'_, '_> {
     /// Before a warm start, fixed work that only reads is done once by a client of its own.
@@ -36,12 +46,41 @@ impl Attempt<'_, '_> {
         &mut self,
         client: &mut ClientProcess,
         running: &mut dyn Running,
-    ) -> Result<Option<Settling>> {
+        durability: &Durability,
+    ) -> Result<WarmedUp> {
         let run = &self.laboratory.scenario.run;
         self.phases.enter("warm-up")?;
         let is_fast = run.start == StartState::WarmFast;
         self.set_timing(!is_fast)?;
-        self.phases.watch(client, run.warm_up)?;
+        let mut warmth = Warmth::begin(self.cache_bytes(running, durability), &self.mounts.samples()?);
+        match run.warm_up {
+            WarmUp::For(duration) => self.phases.watch(client, duration)?,
+            WarmUp::UntilWarm { until_warm_at_most } => {
+                self.phases.explain(&run.warm_up.words());
+                self.phases.until_warm(client, until_warm_at_most, &mut warmth, &mut self.mounts)?;
+            }
+        }
+        let settling = self.settle(client, running, is_fast)?;
+        let is_cold = run.start == StartState::Cold;
+        let cache_turnovers = warmth.turnovers(&self.mounts.samples()?).filter(|_| !is_cold);
+        Ok(WarmedUp { cache_turnovers, settling })
+    }
+
+    /// What the server and the page cache of its files hold. `None` if unknown.
+    fn cache_bytes(&self, running: &dyn Running, durability: &Durability) -> Option<u64> {
+        match durability.uses_page_cache {
+            true => self.laboratory.memory_bytes(),
+            false => running.telemetry().pool_bytes(&self.finding.settings),
+        }
+    }
+
+    fn settle(
+        &mut self,
+        client: &mut ClientProcess,
+        running: &mut dyn Running,
+        is_fast: bool,
+    ) -> Result<Option<Settling>> {
+        let run = &self.laboratory.scenario.run;
         self.phases.enter("settle")?;
         if is_fast {
             // What a fast disk let the server write to the page cache does not come back as the load of a

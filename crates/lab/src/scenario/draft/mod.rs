@@ -73,6 +73,15 @@ impl Precision {
         }
     }
 
+    /// Time limit of a warm-up that ends when the cache is warm.
+    fn warm_up_at_most_s(self) -> u64 {
+        match self {
+            Precision::Quick => 30,
+            Precision::Normal => 60,
+            Precision::Careful => 300,
+        }
+    }
+
     /// Time limit of fixed work.
     fn at_most_s(self) -> u64 {
         match self {
@@ -115,6 +124,7 @@ impl Draft {
             "run": {
                 "trials": self.precision.trials(),
                 "warm_up": warm_up,
+                "warm_up_at_most": self.sizes_the_cache().then(|| seconds(self.precision.warm_up_at_most_s())),
                 "settle": settle,
                 "measure": measure,
                 "at_most": is_once.then(|| seconds(self.precision.at_most_s())),
@@ -163,6 +173,12 @@ impl Draft {
             Some(Setting { name: advice.name, value, why: advice.why })
         };
         self.kind.advice.iter().filter_map(setting).collect()
+    }
+
+    /// Whether its settings give the server a cache of a size that follows from the data.
+    fn sizes_the_cache(&self) -> bool {
+        let is_share = |advice: &Advice| matches!(advice.value, Advised::ShareOfData);
+        self.kind.advice.iter().any(is_share)
     }
 
     /// In whole MiB of two digits.

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use spindle_base::{Mistake, text};
 use spindle_stats::settling;
 
+use super::warm_up;
 use crate::record::{StartState, spelling};
 use crate::scenario::file::{DurationText, Measure, RunTable};
 
@@ -81,7 +82,8 @@ impl Settle {
 /// long the load is to go on before the window.
 fn is_left_to_the_run(run: &RunTable, start: StartState) -> bool {
     let has_window = run.measure != Measure::Once && start != StartState::Cold;
-    has_window && run.trials.is_none() && run.warm_up.is_none()
+    let has_time = matches!(run.warm_up, Some(warm_up::Written::For(_)));
+    has_window && run.trials.is_none() && !has_time
 }
 
 pub(super) fn rule(run: &RunTable, start: StartState) -> Result<Settle, Mistake> {

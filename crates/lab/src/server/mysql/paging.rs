@@ -18,12 +18,15 @@ const POOL: &str = "innodb_buffer_pool_size";
 const POOL_BYTES: u64 = 128 << 20;
 const PAGE_BYTES: u64 = 16 << 10;
 
+pub(super) fn pool_bytes(settings: &Settings) -> u64 {
+    setting(settings, POOL).and_then(size_bytes).unwrap_or(POOL_BYTES)
+}
+
 /// `None` without counters of InnoDB.
 pub(super) fn paging(moved: &BTreeMap<String, f64>, settings: &Settings, version: &str) -> Option<Paging> {
     let count = |names: &[&str]| names.iter().find_map(|name| moved.get(*name).copied());
     let foreground_reads = count(&["Innodb_buffer_pool_reads"])?;
     let page_bytes = setting(settings, "innodb_page_size").and_then(size_bytes).unwrap_or(PAGE_BYTES);
-    let pool_bytes = setting(settings, POOL).and_then(size_bytes).unwrap_or(POOL_BYTES);
     let or_zero = |names: &[&str]| count(names).unwrap_or(0.0);
     // The log's are among those of the files. From MariaDB 10.8 on they have no count of their own; a write for a
     // commit that waits is followed by one.
@@ -35,7 +38,7 @@ pub(super) fn paging(moved: &BTreeMap<String, f64>, settings: &Settings, version
     let defaults = defaults(version);
     Some(Paging {
         page_bytes,
-        pool_pages: pool_bytes / page_bytes.max(1),
+        pool_pages: pool_bytes(settings) / page_bytes.max(1),
         pool_setting: POOL,
         foreground_reads: Some(foreground_reads),
         written_pages: or_zero(&["Innodb_buffer_pool_pages_flushed"]),

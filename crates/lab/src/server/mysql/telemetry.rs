@@ -141,6 +141,10 @@ impl Telemetry for MysqlTelemetry {
         &[REDO, "log_bin", "sync_binlog", WAIT_POINT, FLUSH_METHOD, BUFFERING]
     }
 
+    fn pool_bytes(&self, settings: &Settings) -> Option<u64> {
+        Some(paging::pool_bytes(settings))
+    }
+
     fn paging(&self, moved: &BTreeMap<String, f64>, settings: &Settings, version: &str) -> Option<Paging> {
         paging::paging(moved, settings, version)
     }

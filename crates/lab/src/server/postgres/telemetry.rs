@@ -6,7 +6,7 @@ pub(super) mod production;
 use std::collections::BTreeMap;
 
 use super::paging;
-use super::settings::{DIRECT, goes_past_page_cache};
+use super::settings::{DIRECT, goes_past_page_cache, pool_bytes};
 use crate::record::FileClass;
 use crate::server::settings::Settings;
 use crate::server::telemetry::{Chart, Counters, Durability, IsSession, Line, Paging, Readings, Telemetry};
@@ -107,6 +107,10 @@ impl Telemetry for PostgresTelemetry {
 
     fn is_session(&self) -> Option<IsSession> {
         Some(is_session)
+    }
+
+    fn pool_bytes(&self, settings: &Settings) -> Option<u64> {
+        Some(pool_bytes(settings))
     }
 
     fn paging(&self, moved: &BTreeMap<String, f64>, settings: &Settings, _version: &str) -> Option<Paging> {

@@ -45,6 +45,11 @@ pub trait Telemetry: Debug + Sync {
         None
     }
 
+    /// Size of the server's own cache of pages. `None` for a server without one, or whose size is not known.
+    fn pool_bytes(&self, _settings: &Settings) -> Option<u64> {
+        None
+    }
+
     /// What the server did with pages and its log over a window, and its rules for writing them. `moved` are
     /// differences of its counters, `version` is its own text. `None` for a server without such counters.
     fn paging(&self, _moved: &BTreeMap<String, f64>, _settings: &Settings, _version: &str) -> Option<Paging> {

@@ -299,6 +299,7 @@ fn measurement(shape: &Shape, machine: f64, seed: u64, seconds: usize) -> Measur
         transactions,
         latency: latency(&all),
         series,
+        cache_turnovers: None,
         settling: None,
         replication: None,
         flushed_at_commit: None,
