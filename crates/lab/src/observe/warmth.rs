@@ -12,7 +12,19 @@ use spindle_load::Second;
 use spindle_mount::OperationStatistics;
 
 use crate::record::Warning;
+use crate::server::Settings;
+use crate::server::telemetry::{Durability, Telemetry};
 use crate::volume::sample::MountSample;
+
+/// What a server holds of its files, with the page cache of at most `memory_bytes` if it uses that. `None` if unknown.
+pub fn cache_bytes(
+    telemetry: &dyn Telemetry,
+    settings: &Settings,
+    durability: &Durability,
+    memory_bytes: Option<u64>,
+) -> Option<u64> {
+    if durability.uses_page_cache { memory_bytes } else { telemetry.pool_bytes(settings) }
+}
 
 /// Seconds that tell whether a load hardly reads.
 const DRY_S: usize = 5;

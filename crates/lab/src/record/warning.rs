@@ -64,6 +64,8 @@ pub enum Warning {
     },
     /// The load reads, and had not yet read as much as fills the server's cache [`Warning::TURNOVERS_ENOUGH`] times.
     CacheNotWarm { turnovers: f64 },
+    /// A server in production: it had not yet read so much since its start.
+    ServerNotWarm { turnovers: f64 },
     /// The server failed some transactions.
     TransactionsFailed { share: f64 },
     /// Open loop: the server fell behind the requested rate. At the end, transactions waited this long for
@@ -165,6 +167,14 @@ impl Warning {
         Some(Warning::CacheNotWarm { turnovers })
     }
 
+    /// The same of a server in production, which no scenario warms up.
+    pub(crate) fn in_production(self) -> Warning {
+        match self {
+            Warning::CacheNotWarm { turnovers } => Warning::ServerNotWarm { turnovers },
+            other => other,
+        }
+    }
+
     /// Which programs kept the cores busy: a warning for the trial's own, and one for others. `own` is `None`
     /// where the server's part is unknown.
     pub(crate) fn of_cores(busy: f64, own: Option<f64>, client: f64) -> impl Iterator<Item = Warning> {
@@ -234,7 +244,9 @@ impl Warning {
             Warning::NotSteady { drift, never_settled } => {
                 ("not steady", drift.abs() + if never_settled.is_some() { 100.0 } else { 0.0 })
             }
-            Warning::CacheNotWarm { turnovers } => ("cold cache", -turnovers),
+            Warning::CacheNotWarm { turnovers } | Warning::ServerNotWarm { turnovers } => {
+                ("cold cache", -turnovers)
+            }
             Warning::TransactionsFailed { share } => ("failures", *share),
             Warning::BehindSchedule { behind_s } => ("behind schedule", *behind_s),
             Warning::HostDiskReads { major_faults } => ("host disk reads", *major_faults as f64),
@@ -307,6 +319,7 @@ impl Warning {
                  `start = \"warm-fast\"`, or lengthen the warm-up.",
                 Warning::TURNOVERS_ENOUGH
             ),
+            Warning::ServerNotWarm { turnovers } => production::not_warm(*turnovers),
             Warning::TransactionsFailed { share } => {
                 format!("{:.2} % of the transactions failed and were not counted.", share * 100.0)
             }

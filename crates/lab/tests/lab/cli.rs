@@ -55,9 +55,9 @@ fn a_misspelt_key_is_refused() {
 
 #[test]
 fn a_wrong_unit_is_refused() {
-    let told = with_mistake("warm_up = \"8 s\"", "warm_up = \"8 sec\"");
+    let told = with_mistake("settle = \"8 s\"", "settle = \"8 sec\"");
     assert!(
-        told.starts_with("exit code 2\n--- stderr\nspindle: x.toml: run.warm_up: `8 sec` is not a duration"),
+        told.starts_with("exit code 2\n--- stderr\nspindle: x.toml: run.settle: `8 sec` is not a duration"),
         "{told}"
     );
 }

@@ -21,6 +21,7 @@ use super::sampler::{Samples, moved};
 use crate::host::provenance::{self, Machine};
 use crate::observe::Sample;
 use crate::observe::measurement::{self, Window};
+use crate::observe::warmth::cache_bytes;
 use crate::record::{
     Cell, FORMAT, FileClass, Header, Measurement, MountHead, ProductionView, Provenance, RecordSource,
     SampledTrace, ScenarioHead, Series, StackHead, StartState, Trial, Warning,
@@ -176,7 +177,8 @@ fn measured(
         pairs.map(|(earlier, later)| transactions.rate_between(facts.production, [earlier, later])).collect();
     let window = window(facts, samples, transactions, sessions, &rates);
     let (mut measurement, found) = measurement::measurement(&window, Vec::new())?;
-    warnings.extend(found.into_iter().filter(|warning| !warning.is_of_steadiness()));
+    let found = found.into_iter().filter(|warning| !warning.is_of_steadiness());
+    warnings.extend(found.map(Warning::in_production));
     measurement.series.transactions_per_s = rates.iter().map(|rate| rounded(*rate)).collect();
     // A level, whose difference means nothing.
     measurement.server_counters.remove(facts.production.sessions);
@@ -208,6 +210,9 @@ fn window(
     rates: &[f64],
 ) -> Window {
     let Samples { first, later, last, .. } = samples;
+    // How much memory its page cache had is not known.
+    let cache_bytes = cache_bytes(facts.telemetry, &facts.settings, &facts.durability, None);
+    let read_bytes = facts.telemetry.read_bytes(&first.counters);
     let second = |(sample, rate): (Sample, &f64)| {
         let at_s = sample.at.as_secs_f64();
         (Second { at_s, transactions: rate.round() as u64, measured: true, ..Second::default() }, sample)
@@ -232,7 +237,7 @@ fn window(
         seconds: later.into_iter().zip(rates).map(second).collect(),
         first,
         last,
-        cache_turnovers: None,
+        cache_turnovers: cache_bytes.zip(read_bytes).map(|(cache, read)| read / cache as f64),
         settling: None,
         recovery_s: None,
         layout: facts.host.layout.clone(),

@@ -179,6 +179,20 @@ fn a_window_without_a_whole_checkpoint_says_how_long_one_takes() {
 }
 
 #[test]
+fn a_server_that_was_just_started_has_a_cold_cache() {
+    let check = |read_mib: u64, expect: &[Warning]| {
+        let mut samples = samples(60, 100.0);
+        let read_bytes = (read_mib << 20) as f64;
+        samples.first.counters.insert("Innodb_data_read".to_owned(), read_bytes);
+        samples.last.counters.insert("Innodb_data_read".to_owned(), read_bytes + 60.0 * 300.0 * 16_384.0);
+        let (records, _) = recorded(samples, &host(true), None).unwrap();
+        assert_eq!(records.trials[0].warnings, expect);
+    };
+    check(64, &[Warning::ServerNotWarm { turnovers: 0.5 }]);
+    check(1_024, &[]);
+}
+
+#[test]
 fn an_idle_server_gives_no_record() {
     let mistake = recorded(samples(60, 0.5), &host(true), None).unwrap_err();
     assert!(mistake.is::<Mistake>());

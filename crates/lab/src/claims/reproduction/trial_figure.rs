@@ -12,7 +12,7 @@ use crate::report::{self, Records};
 const OF_ALL_MOUNTS: [&str; 6] =
     ["cpu_busy_percent", "reads_per_s", "writes_per_s", "reads_and_writes_per_s", "read_kib", "write_kib"];
 /// How the names of the CSV begin.
-const BEGINNINGS: [&str; 20] = [
+const BEGINNINGS: [&str; 21] = [
     "latency_",
     "per_transaction_",
     "cpu_",
@@ -33,6 +33,7 @@ const BEGINNINGS: [&str; 20] = [
     "client_cpu_",
     "committed",
     "recovery_s",
+    "cache_turnovers",
 ];
 /// The value of the axis on which the best cell was looked for.
 const SWEPT: &str = "swept_";

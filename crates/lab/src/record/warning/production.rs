@@ -1,6 +1,6 @@
 //! The reservations about a server that was observed in production.
 
-use super::rounded_up;
+use super::{Warning, rounded_up};
 
 pub(super) const SERVER_ELSEWHERE: &str = "The server runs on another machine, so its cores and its storage are unknown: run \
     `spindle observe` on the machine of the server.";
@@ -24,6 +24,14 @@ pub(super) fn no_whole_checkpoint(needed_s: Option<f64>) -> String {
     }
 }
 
+pub(super) fn not_warm(turnovers: f64) -> String {
+    format!(
+        "From its start to the window the server had read {turnovers:.1} times what fills its cache: until {} times, it reads more \
+         than it will later. Observe it again when it has run for longer.",
+        Warning::TURNOVERS_ENOUGH
+    )
+}
+
 pub(super) fn transactions_uncertain(least_per_s: f64, most_per_s: f64) -> String {
     format!(
         "The counters leave open which statements were transactions of their own: there were {least_per_s:.1} to \
@@ -35,6 +43,11 @@ pub(super) fn transactions_uncertain(least_per_s: f64, most_per_s: f64) -> Strin
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_server_that_was_just_started_is_to_be_observed_again() {
+        insta::assert_snapshot!(not_warm(0.42), @"From its start to the window the server had read 0.4 times what fills its cache: until 2.5 times, it reads more than it will later. Observe it again when it has run for longer.");
+    }
 
     #[test]
     fn a_window_that_has_a_checkpoint_is_written_as_the_option_takes_it() {

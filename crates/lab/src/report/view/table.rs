@@ -277,6 +277,7 @@ fn of_measurement(measurement: &Measurement) -> Vec<Figure> {
         figures.push(figure("settling_s", *needed_s));
         figures.push(Figure { text: last, ..figure("settled", f64::from(u8::from(*is_steady))) });
     }
+    figures.extend(measurement.cache_turnovers.map(|turnovers| figure("cache_turnovers", turnovers)));
     figures.extend(measurement.recovery_s.map(|seconds| figure("recovery_s", seconds)));
     figures.extend(latencies(&measurement.latency));
     figures.extend(numbers("per_transaction_", &measurement.per_transaction, 0));

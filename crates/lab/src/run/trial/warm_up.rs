@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result};
 use spindle_load::RunSpec;
 
 use super::Attempt;
-use crate::observe::warmth::Warmth;
+use crate::observe::warmth::{Warmth, cache_bytes};
 use crate::record::{Settling, StartState};
 use crate::run::client::ClientProcess;
 use crate::run::further::READY_PATIENCE;
@@ -52,7 +52,9 @@ impl Attempt<'_, '_> {
         self.phases.enter("warm-up")?;
         let is_fast = run.start == StartState::WarmFast;
         self.set_timing(!is_fast)?;
-        let mut warmth = Warmth::begin(self.cache_bytes(running, durability), &self.mounts.samples()?);
+        let (telemetry, memory_bytes) = (running.telemetry(), self.laboratory.memory_bytes());
+        let cache_bytes = cache_bytes(telemetry, &self.finding.settings, durability, memory_bytes);
+        let mut warmth = Warmth::begin(cache_bytes, &self.mounts.samples()?);
         match run.warm_up {
             WarmUp::For(duration) => self.phases.watch(client, duration)?,
             WarmUp::UntilWarm { until_warm_at_most } => {
@@ -64,14 +66,6 @@ impl Attempt<'_, '_> {
         let is_cold = run.start == StartState::Cold;
         let cache_turnovers = warmth.turnovers(&self.mounts.samples()?).filter(|_| !is_cold);
         Ok(WarmedUp { cache_turnovers, settling })
-    }
-
-    /// What the server and the page cache of its files hold. `None` if unknown.
-    fn cache_bytes(&self, running: &dyn Running, durability: &Durability) -> Option<u64> {
-        match durability.uses_page_cache {
-            true => self.laboratory.memory_bytes(),
-            false => running.telemetry().pool_bytes(&self.finding.settings),
-        }
     }
 
     fn settle(

@@ -107,6 +107,8 @@ const TRANSACTION_NUMBERS: &str = "Innodb_max_trx_id";
 /// Rounds of the master thread, with and without work.
 pub(super) const MASTER_LOOPS: [&str; 2] =
     ["Innodb_master_thread_active_loops", "Innodb_master_thread_idle_loops"];
+/// Bytes read from InnoDB's files.
+const DATA_READ: &str = "Innodb_data_read";
 /// The separate log of MyRocks.
 const ROCKSDB_LOG: &str = "Rocksdb_wal_bytes";
 
@@ -143,6 +145,10 @@ impl Telemetry for MysqlTelemetry {
 
     fn pool_bytes(&self, settings: &Settings) -> Option<u64> {
         Some(paging::pool_bytes(settings))
+    }
+
+    fn read_bytes(&self, counters: &BTreeMap<String, f64>) -> Option<f64> {
+        counters.get(DATA_READ).copied()
     }
 
     fn paging(&self, moved: &BTreeMap<String, f64>, settings: &Settings, version: &str) -> Option<Paging> {

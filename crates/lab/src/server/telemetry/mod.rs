@@ -50,6 +50,11 @@ pub trait Telemetry: Debug + Sync {
         None
     }
 
+    /// Bytes that a server has read since its start, by its own counters. `None` where they do not say.
+    fn read_bytes(&self, _counters: &BTreeMap<String, f64>) -> Option<f64> {
+        None
+    }
+
     /// What the server did with pages and its log over a window, and its rules for writing them. `moved` are
     /// differences of its counters, `version` is its own text. `None` for a server without such counters.
     fn paging(&self, _moved: &BTreeMap<String, f64>, _settings: &Settings, _version: &str) -> Option<Paging> {
