@@ -196,7 +196,11 @@ fn estimate(scenario: &Scenario, trial_count: usize) -> Estimate {
     // A warm start of fixed work is a pass before the measured one.
     let passes = if run.once && run.start == StartState::Warm { 2 } else { 1 };
     let of_trial = run.idle + run.warm_up.most() + run.settle.most() + run.measure * passes;
-    let per_trial = scenario.dilation_at_most().real(of_trial) + overhead;
+    // Each server has as many trials as the others.
+    let servers = &scenario.matrix.server;
+    let real =
+        servers.iter().map(|server| scenario.dilation_at_most_of(server).real(of_trial)).sum::<Duration>();
+    let per_trial = real / servers.len().max(1) as u32 + overhead;
     Estimate { load, per_trial, total: load + per_trial * trial_count as u32 }
 }
 

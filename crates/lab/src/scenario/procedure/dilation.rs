@@ -149,9 +149,13 @@ impl Scenario {
 
     /// The largest dilation that a trial may have.
     pub fn dilation_at_most(&self) -> Dilation {
-        let of_servers = self.matrix.server.iter().map(|server| self.dilation_of(server));
-        let most = of_servers.map(|known| known.unwrap_or(self.run.dilation.most()));
-        most.max_by(|one, other| one.factor().total_cmp(&other.factor())).unwrap_or_default()
+        let of_servers = self.matrix.server.iter().map(|server| self.dilation_at_most_of(server));
+        of_servers.max_by(|one, other| one.factor().total_cmp(&other.factor())).unwrap_or_default()
+    }
+
+    /// The largest that a server's trial may have.
+    pub fn dilation_at_most_of(&self, server: &str) -> Dilation {
+        self.dilation_of(server).unwrap_or(self.run.dilation.most())
     }
 
     /// Whether a trial may have another time than the real one.

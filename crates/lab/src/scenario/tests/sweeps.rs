@@ -64,8 +64,15 @@ fn each_number_of_cores_has_a_dilation() {
     assert_eq!(dilations, [1.0, 1.0, 3.0, 3.0]);
     assert_eq!((scenario.dilation(), scenario.dilation_at_most().factor()), (None, 3.0));
     assert!(scenario.is_dilated() && !parsed(GOOD).is_dilated());
-    let load = |scenario: &Scenario| plan(scenario).estimate.load;
-    assert_eq!(load(&scenario), load(&parsed(GOOD)));
+    let (swept, plain) = (plan(&scenario).estimate, plan(&parsed(GOOD)).estimate);
+    assert_eq!(swept.load, plain.load);
+    let run = scenario.run;
+    let undilated = run.warm_up.most() + run.settle.most() + run.measure;
+    assert_eq!(
+        swept.per_trial,
+        plain.per_trial + undilated,
+        "one trial takes as long as undilated, the next three times"
+    );
     check("cores = [2, 2.5]", "matrix.cores: `2.5` must be a whole number, for example `cores = [4, 8]`");
     let most = 64 * own;
     let refused =
