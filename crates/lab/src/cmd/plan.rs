@@ -85,14 +85,14 @@ fn table(scenario: &Scenario, plan: &Plan, filled: &[Filled]) -> String {
     let measured = if run.once { "at most for the fixed work" } else { "measured" };
     let settling = match run.settle {
         Settle::For(_) => "settling".to_owned(),
-        Settle::UntilSteady { until_steady_at_most } => {
-            let in_all = scenario.dilation_at_most().real(until_steady_at_most) * plan.trials.len() as u32;
+        Settle::Until { at_most, .. } => {
+            let in_all = scenario.dilation_at_most().real(at_most) * plan.trials.len() as u32;
             format!("at most until the load is steady (that can take {} in all)", text::duration(in_all))
         }
     };
     let warming = match run.warm_up {
         WarmUp::For(_) => "warm-up",
-        WarmUp::UntilWarm { .. } => "at most until the cache is warm",
+        WarmUp::Until { .. } => "at most until the cache is warm",
     };
     let phases = [(warming, run.warm_up.most()), (&settling, run.settle.most()), (measured, run.measure)];
     let phases = phases.into_iter().filter(|(_, duration)| !duration.is_zero());
@@ -100,8 +100,8 @@ fn table(scenario: &Scenario, plan: &Plan, filled: &[Filled]) -> String {
     let is_bound = run.once
         || run.enough.is_some()
         || scenario.dilation().is_none()
-        || run.settle.is_until_steady()
-        || run.warm_up.is_until_warm();
+        || run.settle.is_ruled()
+        || run.warm_up.is_ruled();
     let enough = run.enough.map(|enough| match run.at_least {
         Duration::ZERO => format!("or {enough} transactions"),
         at_least => format!("or {enough} transactions, but at least {}", text::duration(at_least)),

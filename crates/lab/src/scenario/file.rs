@@ -13,7 +13,10 @@ use spindle_load::WorkloadSpec;
 use super::Matrix;
 use super::events::EventTable;
 use super::form::schema;
-use super::procedure::{dilation, settle, until, warm_up};
+use super::procedure::settle::UntilSteady;
+use super::procedure::span::{DurationOr, Rule};
+use super::procedure::warm_up::UntilWarm;
+use super::procedure::{dilation, until};
 use crate::record::{FileClass, PublishedTag, ReplicationMode, StartState, WaitPoint};
 use crate::stack::StackTable;
 use crate::stack::layout::Layout;
@@ -196,7 +199,7 @@ pub(super) struct RunTable {
     /// read what fills the server's cache two and a half times, or hardly reads. Unless given, the workload's own, or the
     /// length of the window; none before a `warm` start that settles.
     #[schemars(example = "30 s")]
-    pub warm_up: Option<warm_up::Written>,
+    pub warm_up: Option<DurationOr<UntilWarm>>,
     /// With `warm_up = "until warm"`, the warm-up ends after so long, warm or not. Unless given, 5 min.
     #[schemars(example = "1 min")]
     pub warm_up_at_most: Option<DurationText>,
@@ -204,7 +207,7 @@ pub(super) struct RunTable {
     /// warm-up, or `until steady`. Unless given, none, or `until steady` where neither `trials` nor `warm_up` is
     /// given.
     #[schemars(example = "10 s")]
-    pub settle: Option<settle::Written>,
+    pub settle: Option<DurationOr<UntilSteady>>,
     /// With `settle = "until steady"`, the window begins after so long, steady or not. Unless given, 5 min.
     #[schemars(example = "10 min")]
     pub settle_at_most: Option<DurationText>,
@@ -244,34 +247,14 @@ fn default_seed() -> u64 {
     1
 }
 
-/// Length of a trial's measured window.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
-pub(super) enum Measure {
-    For(Duration),
-    /// `"once"`: until the workload's fixed work is done.
-    Once,
-}
+/// Length of a trial's measured window, or until the workload's fixed work is done.
+pub(super) type Measure = DurationOr<Once>;
 
-impl TryFrom<String> for Measure {
-    type Error = String;
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Once;
 
-    fn try_from(text: String) -> Result<Self, String> {
-        match text.trim() {
-            "once" => Ok(Measure::Once),
-            _ => DurationText::try_from(text).map(|DurationText(duration)| Measure::For(duration)),
-        }
-    }
-}
-
-impl JsonSchema for Measure {
-    fn schema_name() -> Cow<'static, str> {
-        "Measure".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "anyOf": [{ "type": "string", "format": "duration" }, { "const": "once" }] })
-    }
+impl Rule for Once {
+    const WORDS: &'static str = "once";
 }
 
 /// A duration such as `"30 s"` or `"5 min"`.

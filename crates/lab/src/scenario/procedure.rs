@@ -2,6 +2,7 @@
 
 pub mod dilation;
 pub(super) mod settle;
+pub(super) mod span;
 pub(super) mod until;
 pub(super) mod warm_up;
 
@@ -13,7 +14,8 @@ use spindle_base::text;
 use spindle_load::{Target, WorkloadSpec};
 use spindle_stats::looks::FEWEST_PAIRS;
 
-use super::file::{DurationText, Measure, ScenarioFile};
+use self::span::DurationOr;
+use super::file::{DurationText, Once, ScenarioFile};
 use super::{RunSettings, Scenario};
 use crate::record::StartState;
 
@@ -25,17 +27,17 @@ const MEASURE_MIN: Duration = Duration::from_millis(100);
 /// the window.
 pub(super) fn settings(file: &ScenarioFile) -> Result<RunSettings, Mistake> {
     let run = &file.run;
-    let once = run.measure == Measure::Once;
+    let once = run.measure == DurationOr::Else(Once);
     let start = run.start.unwrap_or(if once { StartState::Cold } else { StartState::Warm });
     let of_kits = || file.matrix.workload.iter().filter_map(|name| file.workloads[name].warm_up()).max();
     let (key, measure) = match (run.measure, run.at_most) {
-        (Measure::For(_), Some(_)) if run.trials.is_some() => {
+        (DurationOr::For(_), Some(_)) if run.trials.is_some() => {
             let message = "has no meaning with `trials`, unless measure = \"once\"; leave it out";
             return Err(Mistake::at("run.at_most", message));
         }
-        (Measure::For(duration), _) => ("measure", duration),
-        (Measure::Once, Some(DurationText(duration))) => ("at_most", duration),
-        (Measure::Once, None) => {
+        (DurationOr::For(duration), _) => ("measure", duration),
+        (DurationOr::Else(Once), Some(DurationText(duration))) => ("at_most", duration),
+        (DurationOr::Else(Once), None) => {
             let message = "is missing; measure = \"once\" needs it, so that a trial ends on slow storage too";
             return Err(Mistake::at("run.at_most", message));
         }
@@ -73,7 +75,7 @@ pub(super) fn settings(file: &ScenarioFile) -> Result<RunSettings, Mistake> {
     let unless_given = match start {
         _ if once => Duration::ZERO,
         StartState::Cold => Duration::ZERO,
-        StartState::Warm if settle.is_until_steady() => Duration::ZERO,
+        StartState::Warm if settle.is_ruled() => Duration::ZERO,
         _ => of_kits().unwrap_or(measure),
     };
     Ok(RunSettings {

@@ -57,9 +57,9 @@ impl Attempt<'_, '_> {
         let mut warmth = Warmth::begin(cache_bytes, &self.mounts.samples()?);
         match run.warm_up {
             WarmUp::For(duration) => self.phases.watch(client, duration)?,
-            WarmUp::UntilWarm { until_warm_at_most } => {
+            WarmUp::Until { at_most, .. } => {
                 self.phases.explain(&run.warm_up.words());
-                self.phases.until_warm(client, until_warm_at_most, &mut warmth, &mut self.mounts)?;
+                self.phases.until_warm(client, at_most, &mut warmth, &mut self.mounts)?;
             }
         }
         let settling = self.settle(client, running, is_fast)?;
@@ -85,12 +85,11 @@ impl Attempt<'_, '_> {
         self.set_timing(true)?;
         match run.settle {
             Settle::For(duration) => self.phases.watch(client, duration).map(|()| None),
-            Settle::UntilSteady { until_steady_at_most } => {
+            Settle::Until { at_most, .. } => {
                 self.phases.explain(&run.settle.words());
                 let layout = self.laboratory.layout();
                 let (mounts, further) = (&mut self.mounts, &mut self.further);
-                let settling =
-                    self.phases.settle(client, until_steady_at_most, layout, mounts, further, running);
+                let settling = self.phases.settle(client, at_most, layout, mounts, further, running);
                 settling.map(Some)
             }
         }

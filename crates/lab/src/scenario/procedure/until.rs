@@ -7,8 +7,9 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use spindle_base::{Mistake, units};
 
+use super::span::DurationOr;
 use crate::record::Until;
-use crate::scenario::file::{Measure, RunTable};
+use crate::scenario::file::{Once, RunTable};
 
 /// Unless the scenario says otherwise.
 const HALF_WIDTH: f64 = 0.1;
@@ -42,7 +43,7 @@ impl JsonSchema for HalfWidth {
 
 /// `None` if the scenario says how many trials there are.
 pub(in crate::scenario) fn rule(run: &RunTable) -> Result<Option<Until>, Mistake> {
-    let is_window = run.measure != Measure::Once;
+    let is_window = run.measure != DurationOr::Else(Once);
     match (run.trials, run.until) {
         (Some(_), Some(_)) => Err(Mistake::at(
             "run.until",
