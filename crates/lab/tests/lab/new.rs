@@ -125,7 +125,7 @@ fn a_new_scenario_of_commits_runs_to_its_report() {
     let text = std::fs::read_to_string(bench.path("spindle.toml")).unwrap();
     bench.write(
         "test.toml",
-        &shorter(&text, &[("trials = 3", "trials = 1"), ("\"10 s\"", "\"2 s\""), ("\"30 s\"", "\"1 s\"")]),
+        &shorter(&text, &[("trials = 3", "trials = 1"), ("\"10 s\"", "\"2 s\""), ("\"5 s\"", "\"1 s\"")]),
     );
     bench.run_scenario(&[], &[], 0);
     let trials = bench.trials();
