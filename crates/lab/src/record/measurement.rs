@@ -42,7 +42,7 @@ pub struct Measurement {
     pub latency: Latency,
     pub series: Series,
     /// How many times what the load had read before the window would fill the server's cache. `None` in earlier records,
-    /// for a cold start, and where the size of the cache is not known.
+    /// for a cold start, for fixed work, and where the size of the cache is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_turnovers: Option<f64>,
     /// `None` unless the scenario says `settle = "until steady"`.

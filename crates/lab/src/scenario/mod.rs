@@ -136,6 +136,13 @@ pub struct RunSettings {
     pub seed: u64,
 }
 
+impl RunSettings {
+    /// Whether the load of the window goes on before it: not from a cold start, and not that of fixed work.
+    pub fn warms_up(&self) -> bool {
+        self.start != StartState::Cold && !self.once
+    }
+}
+
 /// Limits of a scenario, and the actions allowed while it is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {

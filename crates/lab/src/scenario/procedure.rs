@@ -73,8 +73,7 @@ pub(super) fn settings(file: &ScenarioFile) -> Result<RunSettings, Mistake> {
     }
     let settle = settle::rule(run, start)?;
     let unless_given = match start {
-        _ if once => Duration::ZERO,
-        StartState::Cold => Duration::ZERO,
+        _ if once || start == StartState::Cold => Duration::ZERO,
         StartState::Warm if settle.is_ruled() => Duration::ZERO,
         _ => of_kits().unwrap_or(measure),
     };

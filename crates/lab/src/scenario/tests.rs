@@ -422,11 +422,11 @@ fn settling(start: &str, keys: &str) -> String {
 
 #[test]
 fn a_warm_up_can_end_when_the_cache_is_warm() {
-    let warm_up = |keys: &str| parsed(&settling("warm-fast", keys)).run;
-    let words = |keys: &str| warm_up(keys).warm_up.words();
+    let words = |keys: &str| parsed(&settling("warm-fast", keys)).run.warm_up.words();
     assert_eq!(words("warm_up = \"until warm\""), "until warm, at most 5 min");
     assert_eq!(words("warm_up = \"until warm\"\nwarm_up_at_most = \"20 s\""), "until warm, at most 20 s");
     assert_eq!(words("warm_up = \"20 s\""), "20 s");
+    assert!(parsed(GOOD).run.warms_up() && !parsed(&settling("cold", "")).run.warms_up());
     let untold = parsed(&settling("warm-fast", "warm_up = \"until warm\"").replace("trials = 3\n", "")).run;
     assert_eq!(untold.settle.words(), "until steady, at most 5 min");
     let given = "start = \"warm-fast\"\nwarm_up = \"10 s\"\nsettle = \"5 s\"\n";
@@ -785,6 +785,7 @@ fn fixed_work_is_measured_once_within_a_time_limit() {
     for start in ["cold", "warm", "warm-fast"] {
         let run = parsed(&reads.replace("\"cold\"", &format!("\"{start}\""))).run;
         assert_eq!((run.once, run.warm_up.most(), run.settle.most()), (true, Duration::ZERO, Duration::ZERO));
+        assert!(!run.warms_up(), "no load goes on before fixed work, from whatever start");
     }
     check(
         &once.replace("kind = \"sql-bench\"\ndivisor = 10\n", "kind = \"scan\"\nrows = 10\n"),

@@ -54,7 +54,7 @@ impl Attempt<'_, '_> {
         self.set_timing(!is_fast)?;
         let (telemetry, memory_bytes) = (running.telemetry(), self.laboratory.memory_bytes());
         let cache_bytes = cache_bytes(telemetry, &self.finding.settings, durability, memory_bytes);
-        let mut warmth = Warmth::begin(cache_bytes, &self.mounts.samples()?);
+        let mut warmth = Warmth::begin(cache_bytes.filter(|_| run.warms_up()), &self.mounts.samples()?);
         match run.warm_up {
             WarmUp::For(duration) => self.phases.watch(client, duration)?,
             WarmUp::Until { at_most, .. } => {
@@ -63,9 +63,7 @@ impl Attempt<'_, '_> {
             }
         }
         let settling = self.settle(client, running, is_fast)?;
-        let is_cold = run.start == StartState::Cold;
-        let cache_turnovers = warmth.turnovers(&self.mounts.samples()?).filter(|_| !is_cold);
-        Ok(WarmedUp { cache_turnovers, settling })
+        Ok(WarmedUp { cache_turnovers: warmth.turnovers(&self.mounts.samples()?), settling })
     }
 
     fn settle(
