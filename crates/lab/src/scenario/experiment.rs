@@ -1,12 +1,15 @@
 //! What a scenario measures besides its storage, for the records. Two runs are compared by it.
 
+use std::time::Duration;
+
 use serde::Serialize;
 use serde_json::{Value, json};
 use spindle_base::units::format_duration_ns;
 
 use super::dilation::DilationRule;
 use super::events::Event;
-use super::{Scenario, ServerSpec, Settle, WarmUp, content_hash};
+use super::procedure::span::{Ending, Span};
+use super::{Scenario, ServerSpec, content_hash};
 use crate::record::{ExperimentHead, spelling};
 use crate::server::Source;
 
@@ -37,19 +40,10 @@ fn server(spec: &ServerSpec) -> Value {
 
 fn run(scenario: &Scenario) -> Value {
     let run = &scenario.run;
-    let duration = |duration: std::time::Duration| {
-        format_duration_ns(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
-    };
     let mut head = json!({
         "start": spelling(&run.start),
-        "warm_up": match run.warm_up {
-            WarmUp::For(time) => duration(time),
-            until_warm => until_warm.words(),
-        },
-        "settle": match run.settle {
-            Settle::For(time) => duration(time),
-            until_steady => until_steady.words(),
-        },
+        "warm_up": span(run.warm_up),
+        "settle": span(run.settle),
         "measure": if run.once { "once".to_owned() } else { duration(run.measure) },
     });
     if let Some(enough) = run.enough {
@@ -71,6 +65,17 @@ fn run(scenario: &Scenario) -> Value {
         head["events"] = scenario.events.iter().map(Event::sentence).collect();
     }
     head
+}
+
+fn duration(duration: Duration) -> String {
+    format_duration_ns(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
+}
+
+fn span<R: Ending>(span: Span<R>) -> String {
+    match span {
+        Span::For(time) => duration(time),
+        until => until.words(),
+    }
 }
 
 fn value(plain: &impl Serialize) -> Value {

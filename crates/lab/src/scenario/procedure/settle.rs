@@ -22,9 +22,7 @@ impl Rule for UntilSteady {
 
 impl Ending for UntilSteady {
     const KEY: &'static str = "settle";
-    const AT_MOST: Duration = Duration::from_secs(5 * 60);
     const SHORTEST: Duration = Duration::from_secs(settling::SHORTEST as u64);
-    const HASHED: &'static str = "until_steady_at_most";
 }
 
 /// A run that decides itself how many trials it needs also decides when each is steady, unless the scenario says how

@@ -48,12 +48,12 @@ impl<R: Rule> JsonSchema for DurationOr<R> {
 pub trait Ending: Rule {
     /// The key of the span. That of its bound is the same with `_at_most`.
     const KEY: &'static str;
-    /// The bound unless the scenario says otherwise, and the shortest.
-    const AT_MOST: Duration;
+    /// The shortest bound.
     const SHORTEST: Duration;
-    /// In the hash of a scenario.
-    const HASHED: &'static str;
 }
+
+/// The bound unless the scenario says otherwise.
+const AT_MOST: Duration = Duration::from_secs(5 * 60);
 
 fn bound_key<R: Ending>() -> String {
     format!("{}_at_most", R::KEY)
@@ -70,7 +70,7 @@ impl<R: Ending> Span<R> {
     pub(super) fn of(written: DurationOr<R>, at_most: Option<DurationText>) -> Result<Span<R>, Mistake> {
         match (written, at_most) {
             (DurationOr::Else(rule), at_most) => {
-                let at_most = at_most.map_or(R::AT_MOST, |DurationText(at_most)| at_most);
+                let at_most = at_most.map_or(AT_MOST, |DurationText(at_most)| at_most);
                 let at_most = super::bounded(&bound_key::<R>(), at_most, R::SHORTEST)?;
                 Ok(Span::Until { rule, at_most })
             }
@@ -105,11 +105,33 @@ impl<R: Ending> Span<R> {
     }
 }
 
+/// For the hash of a scenario.
 impl<R: Ending> Serialize for Span<R> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Span::For(duration) => duration.serialize(serializer),
-            Span::Until { at_most, .. } => serializer.collect_map([(R::HASHED, at_most)]),
+            Span::Until { at_most, .. } => {
+                let key = format!("{}_at_most", R::WORDS.replace(' ', "_"));
+                serializer.collect_map([(key, at_most)])
+            }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::{Settle, WarmUp};
+
+    #[test]
+    fn the_hash_of_a_scenario_has_the_rule_and_its_bound() {
+        fn check<R: Ending>(span: Span<R>, expect: &str) {
+            assert_eq!(serde_json::to_string(&span).unwrap(), expect);
+        }
+        let at_most = Duration::from_secs(300);
+        let until = |name: &str| format!(r#"{{"{name}":{{"secs":300,"nanos":0}}}}"#);
+        check(Settle::For(at_most), r#"{"secs":300,"nanos":0}"#);
+        check(Settle::Until { rule: Default::default(), at_most }, &until("until_steady_at_most"));
+        check(WarmUp::Until { rule: Default::default(), at_most }, &until("until_warm_at_most"));
     }
 }

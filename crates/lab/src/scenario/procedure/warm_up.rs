@@ -21,9 +21,7 @@ impl Rule for UntilWarm {
 
 impl Ending for UntilWarm {
     const KEY: &'static str = "warm_up";
-    const AT_MOST: Duration = Duration::from_secs(5 * 60);
     const SHORTEST: Duration = Duration::from_secs(1);
-    const HASHED: &'static str = "until_warm_at_most";
 }
 
 /// `unless_given` is the warm-up of a scenario that has none.
