@@ -112,7 +112,7 @@ impl Watch<'_> {
 }
 
 /// What a mount was written so far, and what its flash programmed.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 struct Written {
     bytes: u64,
     nand_bytes: u64,
@@ -120,13 +120,8 @@ struct Written {
 
 impl Written {
     fn by(mount: &MountSample) -> Written {
-        match (&mount.statistics, &mount.block_device) {
-            (Some(emulated), _) => {
-                Written { bytes: emulated.write.bytes, nand_bytes: emulated.nand_write_bytes }
-            }
-            (None, Some(real)) => Written { bytes: real.write.bytes, nand_bytes: 0 },
-            (None, None) => Written::default(),
-        }
+        let nand_bytes = mount.statistics.as_ref().map_or(0, |emulated| emulated.nand_write_bytes);
+        Written { bytes: mount.writes().bytes, nand_bytes }
     }
 }
 

@@ -24,6 +24,12 @@ impl MountSample {
         emulated.or(self.block_device.map(|device| device.read)).unwrap_or_default()
     }
 
+    /// What was written to its device.
+    pub fn writes(&self) -> OperationStatistics {
+        let emulated = self.statistics.as_ref().map(|statistics| statistics.write);
+        emulated.or(self.block_device.map(|device| device.write)).unwrap_or_default()
+    }
+
     /// Puts the kernel's times into dilated time.
     pub fn dilate(&mut self, dilation: Dilation) {
         if let Some(BlockCounters { read, write, discard, flush, busy_ns, queue_ns, .. }) =
