@@ -204,8 +204,8 @@ pub(super) struct RunTable {
     #[schemars(example = "1 min")]
     pub warm_up_at_most: Option<DurationText>,
     /// Load on the emulated storage between the warm-up and the measured window: a time after a `warm-fast`
-    /// warm-up, or `until steady`. Unless given, none, or `until steady` where neither `trials` nor `warm_up` is
-    /// given.
+    /// warm-up, or `until steady`. Unless given, none, or `until steady` where neither `trials` nor a time as
+    /// `warm_up` is given.
     #[schemars(example = "10 s")]
     pub settle: Option<DurationOr<UntilSteady>>,
     /// With `settle = "until steady"`, the window begins after so long, steady or not. Unless given, 5 min.
