@@ -28,7 +28,7 @@ const MIB: f64 = 1_048_576.0;
 pub enum Mode {
     /// Sequential reads.
     Seqrd,
-    /// Sequential writes of new files: the tool removes the files that are there, and its writes are what makes the new ones longer.
+    /// Sequential writes of new files. The tool removes those that are there, so that each write makes a file longer.
     Seqwr,
     /// Sequential overwrites.
     Seqrewr,

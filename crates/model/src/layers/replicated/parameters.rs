@@ -1,6 +1,6 @@
 //! Parameters of a replicated device.
 
-use super::Replicated;
+use super::{LOG_BYTES, Replicated};
 use crate::declare;
 use crate::device::{Built, Device};
 use crate::layers::{Below, LayerParameters, RATE_LIMIT, Told, take};
@@ -96,8 +96,20 @@ declare! {
         /// Rate of the resync after a reconnect.
         pub resync_bytes_per_s: u64 = Rate "resync_rate" in 1_000..=RATE_LIMIT,
             default 30_000_000, assumed "about a third of 1 Gb/s";
+        /// Extents that may be written without a note in the activity log first (`al-extents`): 127 in DRBD 8.3, 1237
+        /// from 8.4 on. 0: no activity log.
+        pub active_extents: u64 = Count "active_extents" in 0..=65_534, default 0;
+        /// Size of an extent of the activity log. Where data are scaled down, it is scaled with them.
+        pub extent_bytes: u64 = Size "extent_size" in 4_096..=1 << 40, default 4 << 20;
         /// The machine on which the host continues after a power cut.
         pub survivor: Survivor = Choice "survivor", default Survivor::Local;
+    }
+}
+
+impl ReplicatedParameters {
+    /// Of the activity log on the local device.
+    fn log_bytes(&self) -> u64 {
+        if self.active_extents > 0 { LOG_BYTES } else { 0 }
     }
 }
 
@@ -117,8 +129,20 @@ impl LayerParameters for ReplicatedParameters {
         Ok(())
     }
 
+    fn check_sizes(&self, below_bytes: &[u64]) -> Result<(), Invalid> {
+        within("size", below_bytes[0], self.log_bytes() + 1, u64::MAX, Kind::Size)
+    }
+
     fn size_bytes(&self, below_bytes: &[u64]) -> u64 {
-        below_bytes[0].min(below_bytes[1])
+        below_bytes[0].saturating_sub(self.log_bytes()).min(below_bytes[1])
+    }
+
+    fn size_below_bytes(&self, size_bytes: u64, _below_count: usize) -> u64 {
+        size_bytes + self.log_bytes()
+    }
+
+    fn uses(&self, key: &str) -> bool {
+        key != "extent_size" || self.active_extents > 0
     }
 
     fn summary(&self, below: &[Told<'_>]) -> String {

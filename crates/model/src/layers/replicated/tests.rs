@@ -23,6 +23,8 @@ fn parameters(protocol: Protocol) -> ReplicatedParameters {
         congestions: Vec::new(),
         timeout_ns: 6 * SECOND,
         resync_bytes_per_s: 10_000_000,
+        active_extents: 0,
+        extent_bytes: 4 << 20,
         survivor: Survivor::Local,
     }
 }
@@ -304,4 +306,100 @@ fn a_write_under_way_completes_when_a_broken_link_is_restored_before_the_timeout
     // The first is on the wire by 655 us, but its acknowledgement is not back.
     assert_eq!(done, [2 * SECOND; 4]);
     assert_eq!(driver.device().out_of_sync_bytes(), 0, "copied by the resync");
+}
+
+/// Two extents of 64 KiB may be active; the link costs nothing next to the local device's 1 ms.
+fn with_activity_log() -> VirtualTime<Replicated> {
+    let parameters = ReplicatedParameters {
+        bytes_per_s: 100_000_000_000,
+        round_trip_ns: 0,
+        active_extents: 2,
+        extent_bytes: 64 * KIB,
+        ..parameters(Protocol::B)
+    };
+    replicated(parameters, MILLISECOND, MICROSECOND)
+}
+
+/// A write of 4 KiB to this extent.
+fn write_to(id: u64, extent: u64) -> Request {
+    Request { offset_bytes: extent * 64 * KIB, ..request(id, Operation::Write, 4 * KIB) }
+}
+
+#[test]
+fn a_write_to_an_extent_that_is_not_active_waits_for_its_note() {
+    let mut driver = with_activity_log();
+    let mut took_ms = |id: u64, extent: u64| {
+        let begin = driver.now();
+        driver.submit(write_to(id, extent));
+        (driver.wait().unwrap().at - begin) / MILLISECOND
+    };
+    // Extent 0 is the one that was not written for longest when 2 comes, and then 1 when 0 comes again.
+    let extents = [(0, 2), (0, 1), (1, 2), (1, 1), (2, 2), (1, 1), (2, 1), (0, 2), (2, 1), (1, 2)];
+    for (id, (extent, expected_ms)) in (0..).zip(extents) {
+        assert_eq!(took_ms(id, extent), expected_ms, "write {id}, to extent {extent}");
+    }
+}
+
+#[test]
+fn notes_are_written_one_at_a_time_and_writes_to_an_active_extent_pass_them() {
+    let mut driver = with_activity_log();
+    for (id, extent) in [(0, 0), (1, 1), (2, 0), (3, 2)] {
+        driver.submit(write_to(id, extent));
+    }
+    let ended: Vec<(u64, u64)> =
+        std::iter::from_fn(|| driver.wait()).map(|done| (done.id.0, done.at.0 / MILLISECOND)).collect();
+    // Notes of the extents 0, 1 and 2 end after 1, 2 and 3 ms: the write to 2 takes the place of 0, whose writes ended at 2 ms.
+    assert_eq!(ended, [(0, 2), (2, 2), (1, 3), (3, 4)]);
+}
+
+#[test]
+fn an_extent_with_a_write_under_way_keeps_its_place() {
+    let mut driver = with_activity_log();
+    for (id, extent) in [(0, 0), (1, 1)] {
+        driver.submit(write_to(id, extent));
+    }
+    assert_eq!(driver.wait().unwrap().at.0 / MILLISECOND, 2);
+    driver.submit(write_to(2, 0));
+    driver.submit(write_to(3, 2));
+    let ended: Vec<(u64, u64)> =
+        std::iter::from_fn(|| driver.wait()).map(|done| (done.id.0, done.at.0 / MILLISECOND)).collect();
+    // Extent 0 has a write until 3 ms, and so has 1: the note of 2 begins then.
+    assert_eq!(ended, [(1, 3), (2, 3), (3, 5)]);
+}
+
+#[test]
+fn a_write_of_more_extents_than_may_be_active_has_the_whole_log() {
+    let mut driver = with_activity_log();
+    driver.submit(write_to(0, 5));
+    driver.submit(Request { offset_bytes: 0, ..request(1, Operation::Write, 256 * KIB) });
+    let ended: Vec<u64> = std::iter::from_fn(|| driver.wait()).map(|done| done.at.0 / MILLISECOND).collect();
+    // Extent 5 has a write until 2 ms.
+    assert_eq!(ended, [2, 4]);
+}
+
+#[test]
+fn the_activity_log_takes_the_end_of_the_local_device() {
+    let sizes = |active_extents| {
+        let parameters = ReplicatedParameters { active_extents, ..parameters(Protocol::C) };
+        (parameters.size_bytes(&[SIZE_BYTES, SIZE_BYTES]), parameters.size_below_bytes(1 << 20, 2))
+    };
+    assert_eq!(sizes(0), (SIZE_BYTES, 1 << 20));
+    assert_eq!(sizes(127), (SIZE_BYTES - 32 * KIB, (1 << 20) + 32 * KIB));
+    let mut driver = with_activity_log();
+    driver.submit(write_to(0, 0));
+    driver.wait();
+    let local = driver.device().below()[LOCAL].counters();
+    assert_eq!((local.writes, local.write_bytes), (2, 8 * KIB));
+}
+
+#[test]
+fn a_write_that_waits_for_its_note_is_lost_with_the_power() {
+    let mut driver = with_activity_log();
+    driver.submit(write_to(7, 0));
+    let now = driver.now();
+    let cut = driver.device_mut().power_cut(now);
+    let told: Vec<_> = cut.writes.iter().map(|write| (write.id.0, write.acknowledged, write.fate)).collect();
+    assert_eq!(told, [(7, false, Fate::Lost)]);
+    driver.submit(write_to(8, 0));
+    assert!(driver.wait().is_some(), "it goes on after power-on");
 }
