@@ -96,6 +96,8 @@ fn layers() -> [(&'static str, StackSpec); 11] {
         congestions: Vec::new(),
         timeout_ns: 1_000 * MILLISECOND,
         resync_bytes_per_s: 100_000_000,
+        active_extents: 0,
+        extent_bytes: 4 << 20,
         survivor: Survivor::Local,
     };
     let ssd_cache = SsdCacheParameters {
