@@ -59,6 +59,8 @@ fn replicated(protocol: Protocol) -> StackSpec {
         congestions: Vec::new(),
         timeout_ns: SECOND,
         resync_bytes_per_s: 10_000_000,
+        active_extents: 0,
+        extent_bytes: 4 << 20,
         survivor: Survivor::Local,
     };
     StackSpec::layer(parameters, [flash(), flash()])

@@ -87,6 +87,8 @@ fn link(protocol: Protocol, survivor: Survivor, outages: Vec<Outage>) -> Replica
         }],
         timeout_ns: 20 * MILLISECOND,
         resync_bytes_per_s: 2_000_000,
+        active_extents: 0,
+        extent_bytes: 4 << 20,
         survivor,
     }
 }
@@ -157,6 +159,8 @@ fn every_stack() -> Vec<Stack> {
     let volatile_flash = |seed| device(flash(WriteCache::Volatile), SIZE_BYTES, seed);
     let local = |protocol| link(protocol, Survivor::Local, outages());
     let peer = |protocol| link(protocol, Survivor::Peer, Vec::new());
+    // Fewer than the writes are spread over.
+    let logged = |of_link| ReplicatedParameters { active_extents: 3, extent_bytes: 64 << 10, ..of_link };
     vec![
         Stack { is_write_through: true, ..stack("volume", volume) },
         Stack { is_write_through: true, ..stack("throttled volume", |seed| throttle(volume(seed))) },
@@ -167,6 +171,13 @@ fn every_stack() -> Vec<Stack> {
         stack("replicated A", move |seed| replicated(local(Protocol::A), seed, volatile_disk(seed))),
         stack("replicated B", move |seed| replicated(local(Protocol::B), seed, volatile_flash(seed))),
         stack("replicated C", move |seed| replicated(local(Protocol::C), seed, volatile_disk(seed))),
+        // A note that is on its way counts too.
+        Stack {
+            counts_host_data: false,
+            ..stack("replicated B with an activity log", move |seed| {
+                replicated(logged(local(Protocol::B)), seed, volatile_flash(seed))
+            })
+        },
         // The peer keeps its power, whatever is volatile on this side.
         Stack {
             is_write_through: true,
@@ -280,6 +291,7 @@ fn the_timing_of_every_layer_is_unchanged() {
         ("replicated A", 0xad95_d9fe_dedd_dc34),
         ("replicated B", 0x72e7_9742_c6ab_48d6),
         ("replicated C", 0xd057_5c75_1510_481f),
+        ("replicated B with an activity log", 0x47d1_2b7b_43fb_4054),
         ("fail-over B", 0x9ef9_1538_9971_a41d),
         ("fail-over C", 0x98a2_a4c1_be0e_27b1),
         ("fail-over C, link down", 0x33d1_4849_a16a_788c),

@@ -139,6 +139,8 @@ fn protocol_c_commits_as_slowly_as_the_slower_side_and_the_wire() {
         congestions: Vec::new(),
         timeout_ns: 6 * SECOND,
         resync_bytes_per_s: 10_000_000,
+        active_extents: 0,
+        extent_bytes: 4 << 20,
         survivor: Survivor::Local,
     };
     let forced = |device: Box<dyn Device>| {

@@ -27,6 +27,7 @@
 //!   not modelled.
 //! * A note begins without a FLUSH, and has the extents of one write. DRBD 8.3 writes 512 bytes; from 8.4 on the
 //!   extents of several waiting writes share a note.
+//! * A write to an active extent waits behind those that wait for a note. In DRBD it passes those of other processes.
 //! * An extent is in use until the local device has the write, also where the peer does not have it yet.
 //! * Out-of-sync data is tracked by the sector, not by bits of 4 KiB.
 //! * A congested link blocks. DRBD's optional "pull ahead" (dirty bits instead of data) and the disconnect of
@@ -156,7 +157,7 @@ pub struct Replicated {
     /// Ranges out of sync at the reconnect and not read since, in sectors.
     to_resync: VecDeque<(u64, u64)>,
     activity: Option<ActivityLog>,
-    /// Writes to extents that are not active, in the order of their arrival.
+    /// Writes that wait for a note, in the order of their arrival.
     unnoted: VecDeque<Slot>,
     is_noting: bool,
     note_count: u64,
@@ -435,17 +436,16 @@ impl Replicated {
         self.base.requests.note_lost(slot, lost_ns);
     }
 
-    /// The note of this write is on the device: it goes on, and so do others to the same extents.
+    /// The note of this write is on the device: it goes on, and so do those behind it whose extents are active.
     fn noted(&mut self, at: Instant, slot: Slot) {
         self.is_noting = false;
         let request = self.base.requests.get(slot).request;
         self.activity.as_mut().expect("it has written a note").note(&request);
-        for slot in std::mem::take(&mut self.unnoted) {
-            if self.enters(slot) {
-                self.replicate(at, slot);
-            } else {
-                self.unnoted.push_back(slot);
-            }
+        while let Some(&slot) = self.unnoted.front()
+            && self.enters(slot)
+        {
+            self.unnoted.pop_front();
+            self.replicate(at, slot);
         }
         self.note_next(at);
     }
@@ -490,7 +490,8 @@ impl Layered for Replicated {
     fn begin(&mut self, _now: Instant, slot: Slot) {
         let arrived_at = self.base.requests.get(slot).arrived_at;
         self.base.requests.expect_parts(slot, 1);
-        if self.enters(slot) {
+        let is_behind = !self.unnoted.is_empty() && self.activity_of(slot).is_some();
+        if !is_behind && self.enters(slot) {
             self.replicate(arrived_at, slot);
         } else {
             self.unnoted.push_back(slot);

@@ -341,15 +341,26 @@ fn a_write_to_an_extent_that_is_not_active_waits_for_its_note() {
 }
 
 #[test]
-fn notes_are_written_one_at_a_time_and_writes_to_an_active_extent_pass_them() {
+fn notes_are_written_one_at_a_time_and_writes_keep_their_order() {
     let mut driver = with_activity_log();
     for (id, extent) in [(0, 0), (1, 1), (2, 0), (3, 2)] {
         driver.submit(write_to(id, extent));
     }
     let ended: Vec<(u64, u64)> =
         std::iter::from_fn(|| driver.wait()).map(|done| (done.id.0, done.at.0 / MILLISECOND)).collect();
-    // Notes of the extents 0, 1 and 2 end after 1, 2 and 3 ms: the write to 2 takes the place of 0, whose writes ended at 2 ms.
-    assert_eq!(ended, [(0, 2), (2, 2), (1, 3), (3, 4)]);
+    // Notes of the extents 0 and 1 end after 1 and 2 ms, and that of 2 begins when the writes to the others have ended, at 3 ms.
+    assert_eq!(ended, [(0, 2), (1, 3), (2, 3), (3, 5)]);
+}
+
+#[test]
+fn reads_and_flushes_pass_a_write_that_waits_for_its_note() {
+    let mut driver = with_activity_log();
+    for (id, operation) in [(0, Operation::Write), (1, Operation::Read), (2, Operation::Flush)] {
+        driver.submit(request(id, operation, if operation == Operation::Flush { 0 } else { 4 * KIB }));
+    }
+    let ended: Vec<(u64, u64)> =
+        std::iter::from_fn(|| driver.wait()).map(|done| (done.id.0, done.at.0 / MILLISECOND)).collect();
+    assert_eq!(ended, [(1, 1), (2, 1), (0, 2)]);
 }
 
 #[test]
