@@ -21,14 +21,16 @@ fn a_stack_is_shown_with_every_value_and_its_origin() {
       a power cut may lose                           nothing
 
     pair, replicated, 1 GiB
-      protocol     C         given
-      link_rate    110 MB/s  given
-      round_trip   150 us    given
-      jitter       20 us     assumption: no text found
-      send_buffer  2 MiB     assumption: DRBD tunes it by itself
-      timeout      6 s       default
-      resync_rate  30 MB/s   assumption: about a third of 1 Gb/s
-      survivor     local     default
+      protocol        C         given
+      link_rate       110 MB/s  given
+      round_trip      150 us    given
+      jitter          20 us     assumption: no text found
+      send_buffer     2 MiB     assumption: DRBD tunes it by itself
+      timeout         6 s       default
+      resync_rate     30 MB/s   assumption: about a third of 1 Gb/s
+      active_extents  0         default
+      extent_size     4 MiB     default
+      survivor        local     default
       not set: outages, congestions
       on: null, null of profile null, 1 GiB
       peer: another of the same as `on`

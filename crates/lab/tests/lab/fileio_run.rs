@@ -32,7 +32,7 @@ kind = "fileio"
 mode = "rndwr"
 total_mib = 64
 block_bytes = 16384
-terminals = 2
+terminals = 4
 fsync_every = 10
 program = {program:?}
 [workloads.new-files]
@@ -40,6 +40,7 @@ kind = "fileio"
 mode = "seqwr"
 total_mib = 256
 block_bytes = 4096
+terminals = 4
 fsync_every = 0
 program = {program:?}
 [matrix]

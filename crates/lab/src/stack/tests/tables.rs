@@ -293,7 +293,7 @@ fn a_ready_made_stack_accepts_a_size_a_label_and_a_file_system() {
         "[stacks.a]\nprofile = \"drbd-c-1g\"\nlevel = 5",
         "a",
         "s.toml: stacks.a.level: unknown key; known here: `peer`, `protocol`, `link_rate`, `round_trip`, `jitter`, `send_buffer`, \
-         `outages`, `congestions`, `timeout`, `resync_rate`, `survivor`, `profile`, `layer`, `on`, `size`, `file_system`, \
+         `outages`, `congestions`, `timeout`, `resync_rate`, `active_extents`, `extent_size`, `survivor`, `profile`, `layer`, `on`, `size`, `file_system`, \
          `mkfs_options`, `mount_options`, `path`, `destroy_content` and `label`",
     );
 }
