@@ -5,7 +5,7 @@
 //! therefore noted on the local device, and waits for that. One note is written at a time. It takes the places of the
 //! extents that were not written for longest; an extent with a write under way keeps its own.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
 use crate::request::Request;
@@ -23,13 +23,15 @@ pub(super) struct ActivityLog {
     most: usize,
     extent_bytes: u64,
     active: BTreeMap<u64, Use>,
+    /// Latest write and number of the active extents without a write under way.
+    idle: BTreeSet<(u64, u64)>,
     write_count: u64,
 }
 
 impl ActivityLog {
     pub(super) fn new(most: u64, extent_bytes: u64) -> ActivityLog {
         let most = usize::try_from(most).expect("its bound is below");
-        ActivityLog { most, extent_bytes, active: BTreeMap::new(), write_count: 0 }
+        ActivityLog { most, extent_bytes, active: BTreeMap::new(), idle: BTreeSet::new(), write_count: 0 }
     }
 
     /// A request without bytes is in the extent of its offset.
@@ -45,7 +47,10 @@ impl ActivityLog {
             return false;
         }
         self.write_count += 1;
-        for (_, of_extent) in self.active.range_mut(extents) {
+        for (extent, of_extent) in self.active.range_mut(extents) {
+            if of_extent.writes == 0 {
+                self.idle.remove(&(of_extent.latest, *extent));
+            }
             of_extent.writes += 1;
             of_extent.latest = self.write_count;
         }
@@ -54,24 +59,34 @@ impl ActivityLog {
 
     pub(super) fn leave(&mut self, request: &Request) {
         let extents = self.extents(request);
-        self.active.range_mut(extents).for_each(|(_, of_extent)| of_extent.writes -= 1);
+        for (extent, of_extent) in self.active.range_mut(extents) {
+            of_extent.writes -= 1;
+            if of_extent.writes == 0 {
+                self.idle.insert((of_extent.latest, *extent));
+            }
+        }
     }
 
     /// Makes room for the extents of a write that are not active: whether there is enough. A write of more extents
     /// than may be active has the whole log.
     pub(super) fn make_room(&mut self, request: &Request) -> bool {
         let extents = self.extents(request);
-        let missing = extents.clone().filter(|extent| !self.active.contains_key(extent)).count();
-        let others = self.active.iter().filter(|(extent, _)| !extents.contains(extent));
-        let (busy, idle): (Vec<_>, Vec<_>) = others.partition(|(_, of_extent)| of_extent.writes > 0);
-        let excess = (self.active.len() + missing).saturating_sub(self.most);
-        if excess > idle.len() && !busy.is_empty() {
+        let (mut own, mut own_idle) = (0, 0);
+        for (_, of_extent) in self.active.range(extents.clone()) {
+            own += 1;
+            own_idle += usize::from(of_extent.writes == 0);
+        }
+        let wanted = self.active.len() + extents.clone().count() - own;
+        let excess = wanted.saturating_sub(self.most);
+        let idle = self.idle.len() - own_idle;
+        let busy = self.active.len() - own - idle;
+        if excess > idle && busy > 0 {
             return false;
         }
-        let mut idle: Vec<(u64, u64)> =
-            idle.into_iter().map(|(extent, of_extent)| (of_extent.latest, *extent)).collect();
-        idle.sort_unstable();
-        for (_, extent) in idle.into_iter().take(excess) {
+        let others = self.idle.iter().filter(|(_, extent)| !extents.contains(extent));
+        let oldest: Vec<(u64, u64)> = others.take(excess).copied().collect();
+        for (latest, extent) in oldest {
+            self.idle.remove(&(latest, extent));
             self.active.remove(&extent);
         }
         true
@@ -79,13 +94,20 @@ impl ActivityLog {
 
     /// The extents of a write are active from now on: their note is on the device.
     pub(super) fn note(&mut self, request: &Request) {
+        let latest = self.write_count;
         for extent in self.extents(request) {
-            self.active.entry(extent).or_insert(Use { writes: 0, latest: self.write_count });
+            self.active.entry(extent).or_insert_with(|| {
+                self.idle.insert((latest, extent));
+                Use { writes: 0, latest }
+            });
         }
     }
 
     /// No write is under way any more.
     pub(super) fn stop(&mut self) {
-        self.active.values_mut().for_each(|of_extent| of_extent.writes = 0);
+        for (extent, of_extent) in &mut self.active {
+            of_extent.writes = 0;
+            self.idle.insert((of_extent.latest, *extent));
+        }
     }
 }

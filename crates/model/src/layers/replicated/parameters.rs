@@ -130,7 +130,12 @@ impl LayerParameters for ReplicatedParameters {
     }
 
     fn check_sizes(&self, below_bytes: &[u64]) -> Result<(), Invalid> {
-        within("size", below_bytes[0], self.log_bytes() + 1, u64::MAX, Kind::Size)
+        if self.active_extents == 0 || below_bytes[0] > self.log_bytes() {
+            return Ok(());
+        }
+        let [local, log] = [below_bytes[0], self.log_bytes()].map(format_size_bytes);
+        let problem = format!("of the local device is {local}, must be above the {log} of the activity log");
+        Err(Invalid::new("size", problem))
     }
 
     fn size_bytes(&self, below_bytes: &[u64]) -> u64 {

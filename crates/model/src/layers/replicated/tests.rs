@@ -325,6 +325,11 @@ fn write_to(id: u64, extent: u64) -> Request {
     Request { offset_bytes: extent * 64 * KIB, ..request(id, Operation::Write, 4 * KIB) }
 }
 
+/// The requests in the order in which they end, with the millisecond.
+fn ended(driver: &mut VirtualTime<Replicated>) -> Vec<(u64, u64)> {
+    std::iter::from_fn(|| driver.wait()).map(|done| (done.id.0, done.at.0 / MILLISECOND)).collect()
+}
+
 #[test]
 fn a_write_to_an_extent_that_is_not_active_waits_for_its_note() {
     let mut driver = with_activity_log();
@@ -346,10 +351,8 @@ fn notes_are_written_one_at_a_time_and_writes_keep_their_order() {
     for (id, extent) in [(0, 0), (1, 1), (2, 0), (3, 2)] {
         driver.submit(write_to(id, extent));
     }
-    let ended: Vec<(u64, u64)> =
-        std::iter::from_fn(|| driver.wait()).map(|done| (done.id.0, done.at.0 / MILLISECOND)).collect();
     // Notes of the extents 0 and 1 end after 1 and 2 ms, and that of 2 begins when the writes to the others have ended, at 3 ms.
-    assert_eq!(ended, [(0, 2), (1, 3), (2, 3), (3, 5)]);
+    assert_eq!(ended(&mut driver), [(0, 2), (1, 3), (2, 3), (3, 5)]);
 }
 
 #[test]
@@ -358,9 +361,7 @@ fn reads_and_flushes_pass_a_write_that_waits_for_its_note() {
     for (id, operation) in [(0, Operation::Write), (1, Operation::Read), (2, Operation::Flush)] {
         driver.submit(request(id, operation, if operation == Operation::Flush { 0 } else { 4 * KIB }));
     }
-    let ended: Vec<(u64, u64)> =
-        std::iter::from_fn(|| driver.wait()).map(|done| (done.id.0, done.at.0 / MILLISECOND)).collect();
-    assert_eq!(ended, [(1, 1), (2, 1), (0, 2)]);
+    assert_eq!(ended(&mut driver), [(1, 1), (2, 1), (0, 2)]);
 }
 
 #[test]
@@ -372,10 +373,8 @@ fn an_extent_with_a_write_under_way_keeps_its_place() {
     assert_eq!(driver.wait().unwrap().at.0 / MILLISECOND, 2);
     driver.submit(write_to(2, 0));
     driver.submit(write_to(3, 2));
-    let ended: Vec<(u64, u64)> =
-        std::iter::from_fn(|| driver.wait()).map(|done| (done.id.0, done.at.0 / MILLISECOND)).collect();
     // Extent 0 has a write until 3 ms, and so has 1: the note of 2 begins then.
-    assert_eq!(ended, [(1, 3), (2, 3), (3, 5)]);
+    assert_eq!(ended(&mut driver), [(1, 3), (2, 3), (3, 5)]);
 }
 
 #[test]
@@ -383,9 +382,8 @@ fn a_write_of_more_extents_than_may_be_active_has_the_whole_log() {
     let mut driver = with_activity_log();
     driver.submit(write_to(0, 5));
     driver.submit(Request { offset_bytes: 0, ..request(1, Operation::Write, 256 * KIB) });
-    let ended: Vec<u64> = std::iter::from_fn(|| driver.wait()).map(|done| done.at.0 / MILLISECOND).collect();
     // Extent 5 has a write until 2 ms.
-    assert_eq!(ended, [2, 4]);
+    assert_eq!(ended(&mut driver), [(0, 2), (1, 4)]);
 }
 
 #[test]
@@ -396,6 +394,10 @@ fn the_activity_log_takes_the_end_of_the_local_device() {
     };
     assert_eq!(sizes(0), (SIZE_BYTES, 1 << 20));
     assert_eq!(sizes(127), (SIZE_BYTES - 32 * KIB, (1 << 20) + 32 * KIB));
+    let logged = ReplicatedParameters { active_extents: 127, ..parameters(Protocol::C) };
+    assert!(logged.check_sizes(&[33 * KIB, SIZE_BYTES]).is_ok());
+    let mistake = logged.check_sizes(&[32 * KIB, SIZE_BYTES]).unwrap_err().to_string();
+    assert_eq!(mistake, "`size` of the local device is 32 KiB, must be above the 32 KiB of the activity log");
     let mut driver = with_activity_log();
     driver.submit(write_to(0, 0));
     driver.wait();
