@@ -44,22 +44,52 @@ fn the_records_of_the_repository_say_what_their_reports_say() {
     assert!(count >= 5, "{count}");
 }
 
+/// A page of docs/results, and the report of its records.
+fn page_and_report(name: &str) -> [String; 2] {
+    let results = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/results");
+    let records = report::read(&results.join(format!("{name}.jsonl"))).unwrap();
+    let page = std::fs::read_to_string(results.join(format!("{name}.md"))).unwrap();
+    [page, report::render(&records, Format::Md, false).unwrap()]
+}
+
+/// The rate of a cell with its interval, as pages have it, and the cells of the row.
+fn row_of<'a>(report: &'a str, title: &str) -> (String, Vec<&'a str>) {
+    let beginning = format!("| {title} | ");
+    let row = report.lines().find_map(|line| line.strip_prefix(&beginning)).expect(title);
+    let row: Vec<&str> = row.split(" | ").collect();
+    (format!("{} ({})", row[0], row[1]), row)
+}
+
 #[test]
 fn the_page_of_file_locks_has_what_its_records_say() {
-    let results = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/results");
-    let page = std::fs::read_to_string(results.join("file-locks.md")).unwrap();
-    let report =
-        report::render(&report::read(&results.join("file-locks.jsonl")).unwrap(), Format::Md, false).unwrap();
-    for (cell, name) in [("| xfs |", "XFS"), ("| ext4 |", "ext4")] {
-        let row = report.lines().find(|line| line.starts_with(cell)).unwrap();
-        let [rate, interval, _, _, p99] = row.split(" | ").skip(1).take(5).collect::<Vec<_>>()[..] else {
-            panic!("{row}")
-        };
-        let row = format!("| {name} | {rate} ({interval}) | {p99} ms |");
+    let [page, report] = page_and_report("file-locks");
+    for (cell, name) in [("xfs", "XFS"), ("ext4", "ext4")] {
+        let (rate, row) = row_of(&report, cell);
+        let row = format!("| {name} | {rate} | {} ms |", row[4]);
         assert!(page.contains(&row), "{row}");
     }
     assert!(report.contains("on average for 66 % of the terminals' time"), "{report}");
     assert!(report.contains("ratio at least 1.33 (1.31 to 1.35)"), "{report}");
+}
+
+#[test]
+fn the_page_of_the_activity_log_has_what_its_records_say() {
+    let [page, report] = page_and_report("activity-log");
+    let alone = "ioDrive, log files on disks";
+    let drbd = "ioDrive and disks, DRBD B over 10 Gb/s";
+    let logged = "ioDrive and disks, DRBD B over 10 Gb/s, activity log";
+    for pool in ["50", "100"] {
+        let rate = |title: &str| row_of(&report, &format!("{title}, innodb_buffer_pool_size={pool}M")).0;
+        let row = format!("| {pool} MB | {} | {} | {} |", rate(alone), rate(drbd), rate(logged));
+        assert!(page.contains(&row), "{row}");
+        let inside = format!("Inside {logged}, innodb_buffer_pool_size={pool}M: data on ");
+        let layers = report.lines().skip_while(|line| !line.starts_with(&inside));
+        let writes: Vec<&str> =
+            layers.skip(4).take(2).map(|line| line.split(" | ").nth(2).unwrap()).collect();
+        let words =
+            format!("{} writes a second of the host with {pool} MB are {} of the card", writes[0], writes[1]);
+        assert!(page.contains(&words), "{words}");
+    }
 }
 
 #[test]
