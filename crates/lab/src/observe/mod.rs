@@ -4,6 +4,7 @@
 //! those of the processor too: an emulated core is k times as fast.
 
 pub mod bottleneck;
+pub mod core_work;
 pub mod machine;
 pub mod measurement;
 pub mod settling;

@@ -232,6 +232,10 @@ pub struct MachineActivity {
     /// host alone adds ([`spindle_mount::bare_tail`]), in real time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timer_tail_us: Option<f64>,
+    /// What a fixed piece of arithmetic takes a core within the window, in the processor's time: the median of
+    /// its times, mean over the cores. `None` in earlier records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub core_work_us: Option<f64>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq, Default)]

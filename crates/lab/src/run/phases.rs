@@ -19,6 +19,7 @@ use crate::host::progress::Progress;
 use crate::host::provenance;
 use crate::host::trial_time::TrialTime;
 use crate::observe::Sample;
+use crate::observe::core_work::CoreWork;
 use crate::observe::measurement::Window;
 use crate::scenario::RunSettings;
 use crate::scenario::events::Event;
@@ -165,10 +166,12 @@ impl<'a> Phases<'a> {
         self.publisher.plan_phase(run.measure);
         let feed = self.feed(client, layout, telemetry, server_id);
         let mut observer = WindowObserver::begin(self, observed, feed, events)?;
+        let core_work = CoreWork::begin();
         let summary = self.interrupt.kill_on_signal(client.process_id(), || {
             let enough = run.enough.map(|transactions| Enough { transactions, at_least: run.at_least });
             client.measure_with(run.measure, enough, &mut observer)
         });
+        let core_work_us = core_work.end();
         let Looks { first, seconds, last, events } = observer.end()?;
         self.look_for_other_runs();
         Ok(Window {
@@ -185,6 +188,7 @@ impl<'a> Phases<'a> {
             durability: Durability::default(),
             rates: self.load.rates.clone(),
             timer_tail_us: self.timer_tail_us,
+            core_work_us,
             cpu_count: provenance::cpu_count(),
             dilation: self.time.clock.dilation,
             events: events.end()?,

@@ -201,6 +201,7 @@ impl WindowFeed<'_> {
         let duration_s = (last.at - first.at).as_secs_f64();
         let window = Window {
             timer_tail_us: None,
+            core_work_us: None,
             // The stopwatch of the commits is read at the end, and until then estimated.
             summary: Summary {
                 duration_s,

@@ -246,6 +246,7 @@ fn window(
         durability: facts.durability.clone(),
         rates: Vec::new(),
         timer_tail_us: None,
+        core_work_us: None,
         // Zero stands for cores that are unknown.
         cpu_count: if facts.host.is_local { provenance::cpu_count() } else { 0 },
         dilation: Dilation::NONE,

@@ -12,6 +12,7 @@ pub(super) fn activity(window: &Window) -> MachineActivity {
     MachineActivity {
         memory_available_bytes: available.min().unwrap_or_default(),
         timer_tail_us: window.timer_tail_us,
+        core_work_us: window.core_work_us,
         ..between([first, last])
     }
 }

@@ -59,6 +59,8 @@ pub struct Window {
     pub rates: Vec<Rates>,
     /// [`crate::record::MachineActivity::timer_tail_us`].
     pub timer_tail_us: Option<f64>,
+    /// [`crate::record::MachineActivity::core_work_us`].
+    pub core_work_us: Option<f64>,
     pub cpu_count: u32,
     /// Of the times above, which are all dilated.
     pub dilation: Dilation,

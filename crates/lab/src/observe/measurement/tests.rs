@@ -121,6 +121,7 @@ fn window(seconds: u64) -> Window {
     };
     Window {
         timer_tail_us: Some(120.0),
+        core_work_us: Some(21.5),
         summary: Summary {
             duration_s: seconds as f64,
             metric: Metric::rate("transactions per second", 20.0),
@@ -196,6 +197,7 @@ fn every_series_has_one_value_per_second() {
     let machine = measurement.machine.unwrap();
     assert_eq!((machine.cpu_user, machine.cpu_system, machine.cpu_steal), (0.3, 0.15, 0.02));
     assert_eq!((machine.pressure_io_some, machine.timer_tail_us), (Some(0.25), Some(120.0)));
+    assert_eq!(machine.core_work_us, Some(21.5));
     assert_eq!(machine.memory_available_bytes, 90 << 20);
     assert_eq!(measurement.mounts[0].series.queue_depth, vec![0.68; 10]);
     assert_eq!(measurement.series.server["buffer_pool_reads_per_s"], vec![90.0; 10]);

@@ -1,0 +1,104 @@
+//! How fast the machine's cores are within a window: the time that the same piece of arithmetic takes them, again and
+//! again. On a shared machine others slow a core down, and nothing else of what a trial counts tells that apart from
+//! what its own storage does to it ([measured](../../../../docs/results/core-work.md)).
+
+use std::hint::black_box;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use rustix::time::{ClockId, clock_gettime};
+use spindle_stats::{mean, quantile};
+
+/// Real time between two pieces on a core, of which each takes about 20 us: a five-hundredth of the core.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// The work of a window, on each core that this process may use.
+pub struct CoreWork {
+    is_over: Arc<AtomicBool>,
+    /// Each gives its times in microseconds.
+    cores: Vec<JoinHandle<Vec<f64>>>,
+}
+
+impl CoreWork {
+    pub fn begin() -> CoreWork {
+        let is_over = Arc::new(AtomicBool::new(false));
+        let allowed = sched_getaffinity(None).unwrap_or_else(|_| CpuSet::new());
+        let cores = (0..CpuSet::MAX_CPU).filter(|core| allowed.is_set(*core));
+        let cores = cores.map(|core| {
+            let is_over = Arc::clone(&is_over);
+            thread::spawn(move || times_us(core, &is_over))
+        });
+        CoreWork { cores: cores.collect(), is_over }
+    }
+
+    /// The median of a core's times, as the mean over the cores. `None` if no core could be asked.
+    pub fn end(mut self) -> Option<f64> {
+        self.is_over.store(true, Ordering::Relaxed);
+        let cores = std::mem::take(&mut self.cores).into_iter();
+        let medians = cores.filter_map(|core| quantile(&core.join().ok()?, 0.5));
+        mean(&medians.collect::<Vec<_>>())
+    }
+}
+
+impl Drop for CoreWork {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Of the work on this core until it is over, in the processor's time.
+fn times_us(core: usize, is_over: &AtomicBool) -> Vec<f64> {
+    let mut only = CpuSet::new();
+    only.set(core);
+    if sched_setaffinity(None, &only).is_err() {
+        return Vec::new();
+    }
+    let mut times = Vec::new();
+    while !is_over.load(Ordering::Relaxed) {
+        let before_us = spent_us();
+        work();
+        times.push(spent_us() - before_us);
+        thread::sleep(PAUSE);
+    }
+    times
+}
+
+fn spent_us() -> f64 {
+    let spent = clock_gettime(ClockId::ThreadCPUTime);
+    spent.tv_sec as f64 * 1e6 + spent.tv_nsec as f64 / 1e3
+}
+
+/// Multiplications and shifts that need each other's results and no memory, so that neither the caches nor what else
+/// runs on the machine's other cores matters.
+fn work() {
+    let (mut state, mut sum) = (black_box(0x0139_408d_cbbf_7a44_u64), 1_u64);
+    for _ in 0..8_000 {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        sum = sum.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(state);
+    }
+    black_box(sum);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_core_tells_how_long_the_work_takes_it() {
+        let work = CoreWork::begin();
+        assert_eq!(Some(work.cores.len()), thread::available_parallelism().ok().map(Into::into));
+        thread::sleep(5 * PAUSE);
+        let took_us = work.end().unwrap();
+        assert!(took_us > 0.0, "{took_us}");
+    }
+
+    #[test]
+    fn a_core_that_cannot_be_asked_has_no_times() {
+        assert_eq!(times_us(CpuSet::MAX_CPU - 1, &AtomicBool::new(false)), []);
+    }
+}
