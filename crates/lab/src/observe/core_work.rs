@@ -16,6 +16,7 @@ use spindle_stats::{mean, quantile};
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// The work of a window, on each core that this process may use.
+#[derive(Debug)]
 pub struct CoreWork {
     is_over: Arc<AtomicBool>,
     /// Each gives its times in microseconds.
@@ -99,6 +100,6 @@ mod tests {
 
     #[test]
     fn a_core_that_cannot_be_asked_has_no_times() {
-        assert_eq!(times_us(CpuSet::MAX_CPU - 1, &AtomicBool::new(false)), []);
+        assert!(times_us(CpuSet::MAX_CPU - 1, &AtomicBool::new(false)).is_empty());
     }
 }
