@@ -1,6 +1,8 @@
 //! How fast the machine's cores are within a window: the time that the same piece of arithmetic takes them, again and
 //! again. On a shared machine others slow a core down, and nothing else of what a trial counts tells that apart from
-//! what its own storage does to it ([measured](../../../../docs/results/core-work.md)).
+//! what its own storage does to it ([docs/results/core-work.md] measures it).
+//!
+//! [docs/results/core-work.md]: ../../../../docs/results/core-work.md
 
 use std::hint::black_box;
 use std::sync::Arc;
