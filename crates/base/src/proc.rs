@@ -7,6 +7,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
@@ -280,6 +281,12 @@ pub fn age_s(process: u32) -> Option<f64> {
     let now = clock_gettime(ClockId::Boottime);
     let now_s = now.tv_sec as f64 + now.tv_nsec as f64 / 1e9;
     Some(now_s - seconds(started_at_ticks(process)?))
+}
+
+/// User and system CPU time of the calling thread.
+pub fn thread_cpu() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
 /// Whether a process of this name is alive and has this path among its arguments. The arguments of processes

@@ -17,7 +17,7 @@ use rustix::process::{
     Signal, configure_io_flusher_behavior, is_io_flusher, set_parent_process_death_signal,
 };
 use rustix::thread::set_current_timer_slack;
-use rustix::time::{ClockId, clock_gettime};
+use spindle_base::proc::thread_cpu;
 
 /// Keeps idle cores ready to run, for as long as the file is open (Linux,
 /// Documentation/power/pm_qos_interface.rst).
@@ -66,7 +66,7 @@ impl Allowance {
         // Without the right to it the thread shares the core as others do.
         let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), Allowance::NICE);
         let now = Instant::now();
-        Allowance { priority, looked_at: now, window_began: now, used_before: used(), is_spent: false }
+        Allowance { priority, looked_at: now, window_began: now, used_before: thread_cpu(), is_spent: false }
     }
 
     /// To be called often.
@@ -78,21 +78,17 @@ impl Allowance {
         self.looked_at = now;
         if now - self.window_began >= Allowance::WINDOW {
             self.window_began = now;
-            self.used_before = used();
+            self.used_before = thread_cpu();
             if std::mem::take(&mut self.is_spent) {
                 set_fifo(self.priority);
             }
-        } else if !self.is_spent && used() - self.used_before > Allowance::WINDOW.mul_f64(Allowance::SHARE) {
+        } else if !self.is_spent
+            && thread_cpu() - self.used_before > Allowance::WINDOW.mul_f64(Allowance::SHARE)
+        {
             self.is_spent = true;
             set_other(0);
         }
     }
-}
-
-/// Processor time of the calling thread.
-fn used() -> Duration {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
 /// As [`set_fifo`], for another thread; 0 is the calling one.

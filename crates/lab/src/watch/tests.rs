@@ -7,9 +7,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use insta::assert_snapshot;
-use rustix::time::{ClockId, clock_gettime};
 use spindle_base::dilation::Dilation;
-use spindle_base::proc::CpuTimes;
+use spindle_base::proc::{CpuTimes, thread_cpu};
 use spindle_load::Second;
 use spindle_mount::{OperationStatistics, Statistics};
 
@@ -435,12 +434,6 @@ fn a_run_without_followers_computes_no_bottleneck() {
     });
 }
 
-/// CPU time of this thread.
-fn cpu_s() -> f64 {
-    let now = clock_gettime(ClockId::ThreadCPUTime);
-    now.tv_sec as f64 + now.tv_nsec as f64 / 1e9
-}
-
 /// Otherwise a run would give its processor to the watch.
 #[test]
 fn publishing_costs_hardly_anything_unwatched_and_less_than_the_whole_line_watched() {
@@ -452,11 +445,11 @@ fn publishing_costs_hardly_anything_unwatched_and_less_than_the_whole_line_watch
     let seconds: Vec<_> = (1..=SECONDS).map(|at| (second(at), sample(at, 500))).collect();
     // Of a second.
     let publish_s = |feed: &mut WindowFeed<'_>| {
-        let begun_s = cpu_s();
+        let begun = thread_cpu();
         for count in 1..=seconds.len() {
             feed.second(&first, &seconds[..count]);
         }
-        (cpu_s() - begun_s) / SECONDS as f64
+        (thread_cpu() - begun).as_secs_f64() / SECONDS as f64
     };
     let mut unwatched_s = 0.0;
     with_feed(&socket, |_, feed| unwatched_s = publish_s(feed));
@@ -466,10 +459,10 @@ fn publishing_costs_hardly_anything_unwatched_and_less_than_the_whole_line_watch
         let watched_s = publish_s(feed);
         let state =
             wait_for(&followed, |state| state.trial.as_ref().unwrap().series.cpu_busy.len() == 300).clone();
-        let begun_s = cpu_s();
+        let begun = thread_cpu();
         let line = || serde_json::to_vec(&state).unwrap().len();
         let line_bytes = (0..LINES).map(|_| line()).max().unwrap();
-        let line_s = (cpu_s() - begun_s) / LINES as f64;
+        let line_s = (thread_cpu() - begun).as_secs_f64() / LINES as f64;
         let [unwatched, watched, line] = [unwatched_s, watched_s, line_s].map(|cpu_s| cpu_s * 1e3);
         eprintln!("{unwatched:.3} and {watched:.3} ms a second, {line:.3} ms for {line_bytes} bytes");
         assert!(unwatched < 0.1 * line && watched < line, "{unwatched}, {watched} and {line} ms");

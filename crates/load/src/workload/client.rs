@@ -3,8 +3,6 @@
 use std::fmt::Debug;
 use std::time::Duration;
 
-use rustix::time::{ClockId, clock_gettime};
-
 use crate::sql::{Class, SqlError};
 
 /// One terminal. The runner calls `choose`, notes the time, then calls `execute`.
@@ -29,12 +27,6 @@ pub trait Client: Debug + Send {
     fn pause_after(&mut self) -> Duration {
         Duration::ZERO
     }
-}
-
-/// User and system CPU time of this thread.
-pub(crate) fn thread_cpu() -> Duration {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
 /// A transaction that ended as the workload intends, with a commit or a rollback.

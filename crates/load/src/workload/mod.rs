@@ -19,7 +19,6 @@ use anyhow::{Result, bail};
 pub(crate) use bounds::{RATE_MAX, TERMINALS_MAX, default_number, whole_number};
 pub use check::Check;
 pub(crate) use check::Violations;
-pub(crate) use client::thread_cpu;
 pub use client::{Client, Failure, Outcome};
 pub use declared::{Complaint, Data, Declared, Example, Facts, Target};
 pub use loading::{OnProgress, Progress};

@@ -4,6 +4,7 @@ use std::fmt::{self, Debug, Formatter};
 use std::time::Duration;
 
 use anyhow::Result;
+use spindle_base::proc::thread_cpu;
 use spindle_scatter::mapping::Mapping;
 
 use super::Query;
@@ -11,7 +12,7 @@ use super::answers::{self, Answer};
 use super::split::{Over, Split};
 use crate::protocol::Endpoint;
 use crate::sql::{Row, Session, SqlError, Statement, connect};
-use crate::workload::{Client, Failure, Outcome, thread_cpu};
+use crate::workload::{Client, Failure, Outcome};
 
 pub(super) struct Analyst {
     session: Box<dyn Session>,

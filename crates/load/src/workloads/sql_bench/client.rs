@@ -3,13 +3,14 @@
 use std::fmt::{self, Debug, Formatter};
 
 use anyhow::{Context, Result};
+use spindle_base::proc::thread_cpu;
 
 use super::list::{Action, List};
 use super::{PASSES, Spec, Test};
 use crate::protocol::Endpoint;
 use crate::sql::{Class, Session, SqlError, Statement, connect, describe};
 use crate::values;
-use crate::workload::{Client, Failure, Outcome, thread_cpu};
+use crate::workload::{Client, Failure, Outcome};
 use spindle_base::random::Random;
 use spindle_base::text::causes;
 
