@@ -12,17 +12,17 @@ from collections import defaultdict
 
 
 def trials(path):
-    """By cell: the logarithms of throughput and of the arithmetic's time."""
-    cells = defaultdict(list)
+    """By cell: the logarithms of throughput and of the arithmetic's time. Of a repeated trial, the last row counts."""
+    cells = defaultdict(dict)
     with open(path) as lines:
         for trial in map(json.loads, lines):
             measurement = trial.get("measurement")
-            if measurement and not trial.get("set_aside"):
+            if measurement:
                 work = measurement["machine"].get("core_work_us")
                 if work is None:
                     sys.exit(f"{path}: older than the arithmetic")
-                cells[trial["cell"]].append((math.log(measurement["metric"]["value"]), math.log(work)))
-    return cells
+                cells[trial["cell"]][trial["trial"]] = (math.log(measurement["metric"]["value"]), math.log(work))
+    return {cell: list(of_trials.values()) for cell, of_trials in cells.items()}
 
 
 def deviations(values):
