@@ -3,6 +3,7 @@
 mod disturbance;
 mod production;
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use schemars::JsonSchema;
@@ -18,6 +19,9 @@ mod steadiness;
 
 /// A figure of fewer events is marked: chance alone can move it by more than a quarter ([`error_of_count`]).
 const FEWEST_EVENTS: u64 = 50;
+/// From this share on, writes that a window puts off are told. Windows that hold checkpoints, and those of small pools, put
+/// off at most 15 %; one that ends before a new log is full, with all data in memory, half.
+const PUT_OFF: f64 = 0.25;
 /// Busy share of all cores from which they limit a trial, if [`CPU_OWN`] of all cores is the trial's own.
 pub(crate) const CPU_BUSY: f64 = 0.85;
 /// Lower than [`CPU_BUSY`], because kernel work for a process is often not accounted to it.
@@ -91,6 +95,8 @@ pub enum Warning {
     ClockJumped { by_s: f64 },
     /// The metric counts too few events. Derived when records are read, never stored.
     FewEvents { events: u64, duration_s: f64 },
+    /// Of the pages that the server had to write for the window's changes, it left this share for later. Derived.
+    WritesPutOff { share: f64 },
     /// Two of the kernel's accounts of requests in flight differ by this share. Derived, as the next.
     ConcurrencyDisagrees { share: f64 },
     /// The kernel and the emulator counted different numbers of bytes.
@@ -122,6 +128,16 @@ fn rounded_up(seconds: f64) -> String {
         ..=120.0 => format!("{:.0} s", (seconds / 10.0).ceil() * 10.0),
         _ => format!("{:.0} min", (seconds / 60.0).ceil()),
     }
+}
+
+/// The share of the pages that became dirty within the window and were not written in it, from the second-by-second
+/// figures of InnoDB. `None` for a server that does not count its dirty pages.
+fn put_off(server: &BTreeMap<String, Vec<f64>>) -> Option<f64> {
+    let (dirty, written) = (server.get("dirty_pages")?, server.get("pages_written_per_s")?);
+    // The level at the end of the first second is that from which the others are counted.
+    let more = (dirty.last()? - dirty.first()?).max(0.0);
+    let written: f64 = written.iter().skip(1).sum();
+    Some(more / (more + written)).filter(|share| share.is_finite())
 }
 
 fn few_events(events: u64, duration_s: f64) -> String {
@@ -186,12 +202,17 @@ impl Warning {
 
     /// The warnings that follow from a measurement alone, so that earlier records have them too.
     pub fn derived(measurement: &Measurement) -> Vec<Warning> {
-        let few = measurement.metric_events().filter(|events| *events < FEWEST_EVENTS);
+        let metric_events = measurement.metric_events();
+        let few = metric_events.filter(|events| *events < FEWEST_EVENTS);
         let duration_s = measurement.duration_s;
         let few = few.map(|events| Warning::FewEvents { events, duration_s });
+        // Fixed work ends where it ends, and a server in production has its own warning of checkpoints.
+        let is_window = metric_events.is_some() && measurement.production.is_none();
+        let put_off = is_window.then(|| put_off(&measurement.series.server)).flatten();
+        let put_off = put_off.filter(|share| *share >= PUT_OFF).map(|share| Warning::WritesPutOff { share });
         let of_replicas = measurement.replication.iter().flat_map(|replication| &replication.replicas);
         let mounts = measurement.mounts.iter().chain(of_replicas.flat_map(|replica| &replica.mounts));
-        few.into_iter().chain(mounts.flat_map(MountView::broken_identities)).collect()
+        few.into_iter().chain(put_off).chain(mounts.flat_map(MountView::broken_identities)).collect()
     }
 
     /// Earlier records call the cores saturated whoever used them; the measurement says whether it was the
@@ -260,6 +281,7 @@ impl Warning {
             Warning::OtherRun { .. } => ("another run", 0.0),
             Warning::ClockJumped { by_s } => ("clock jumped", by_s.abs()),
             Warning::FewEvents { events, .. } => ("few transactions", -(*events as f64)),
+            Warning::WritesPutOff { share } => ("writes put off", *share),
             Warning::ConcurrencyDisagrees { share } => ("concurrency disagrees", *share),
             Warning::BytesDisagree { share } => ("bytes disagree", *share),
             Warning::NoWholeCheckpoint { needed_s } => {
@@ -365,6 +387,12 @@ impl Warning {
                  figures are not, because they come from a clock that cannot be set."
             ),
             Warning::FewEvents { events, duration_s } => few_events(*events, *duration_s),
+            Warning::WritesPutOff { share } => format!(
+                "Of the pages that the server had to write for the changes in the window, it left {:.0} % for later: the storage \
+                 had less to do than it will once the log or the cache is full of changes. Lengthen the warm-up, with \
+                 `start = \"warm-fast\"`, and the window, until checkpoints are in it.",
+                share * 100.0
+            ),
             Warning::ConcurrencyDisagrees { share } => format!(
                 "Throughput times response time, as the kernel counted them on a device, differs by {:.0} % from the requests \
                  in flight that it counted (Little's law): latencies of the storage and the bottleneck are uncertain.",
@@ -402,6 +430,20 @@ mod tests {
         assert_eq!(warning(Some(0.93), 40.0), None);
         assert_eq!(warning(None, 3_000.0), None);
         assert_eq!(Warning::of_cache(Some(0.93), 0.0, 0), None);
+    }
+
+    #[test]
+    fn writes_are_put_off_while_dirty_pages_become_more() {
+        let share = |dirty: &[f64], written: &[f64]| {
+            let series = [("dirty_pages", dirty), ("pages_written_per_s", written)];
+            put_off(&series.map(|(name, values)| (name.to_owned(), values.to_vec())).into())
+        };
+        assert_eq!(share(&[100.0, 200.0, 400.0], &[50.0, 60.0, 40.0]), Some(0.75));
+        assert_eq!(share(&[400.0, 100.0, 350.0], &[50.0, 600.0, 40.0]), Some(0.0));
+        assert_eq!(share(&[0.0, 0.0], &[0.0, 0.0]), None, "a load that writes nothing");
+        assert_eq!(share(&[], &[]), None);
+        assert_eq!(put_off(&BTreeMap::new()), None);
+        insta::assert_snapshot!(Warning::WritesPutOff { share: 0.553 }.sentence(), @r#"Of the pages that the server had to write for the changes in the window, it left 55 % for later: the storage had less to do than it will once the log or the cache is full of changes. Lengthen the warm-up, with `start = "warm-fast"`, and the window, until checkpoints are in it."#);
     }
 
     #[test]

@@ -1,17 +1,40 @@
-//! Which trials the host disturbed, and which of two trials of one number counts.
+//! Which trials the host disturbed, which of two trials of one number counts, and how much the speed of its cores changed.
+
+use itertools::Itertools as _;
 
 use super::format;
 use super::view::{measured, set_aside};
 use crate::record::{Cell, Measurement, Trial};
 use crate::report::Records;
 
-/// A sentence for each repeated trial.
+/// Arithmetic that takes so much longer in one trial of a cell than in another is told. On a quiet host it is within 1 %.
+const CORES_DIFFER: f64 = 0.05;
+
+/// A sentence for each repeated trial, and one about the cores.
 pub(super) fn notes(records: &Records) -> Vec<String> {
     let of_cell = |cell: &Cell| {
         let aside = set_aside(records, &cell.name);
         aside.into_iter().map(|aside| note(records, cell, aside)).collect::<Vec<_>>()
     };
-    records.header.cells.iter().flat_map(of_cell).collect()
+    records.header.cells.iter().flat_map(of_cell).chain(of_cores(records)).collect()
+}
+
+/// Trials of one cell have the same work, so the cell with the largest difference says how much the cores changed.
+fn of_cores(records: &Records) -> Option<String> {
+    let difference = |cell: &Cell| {
+        let trials = measured(records, &cell.name);
+        let work = trials.iter().filter_map(|(_, measurement)| measurement.machine.as_ref()?.core_work_us);
+        work.minmax().into_option().map(|(least, most)| most / least - 1.0)
+    };
+    let most = records.header.cells.iter().filter_map(difference).max_by(f64::total_cmp)?;
+    (most >= CORES_DIFFER).then(|| {
+        format!(
+            "The cores were up to {:.0} % slower in one trial of a cell than in another, by arithmetic that needs no storage \
+             (`machine_core_work_us` of the CSV): figures that the cores limit differ with them, and intervals are wide. Measure \
+             again at a quieter time.",
+            most * 100.0
+        )
+    })
 }
 
 fn note(records: &Records, cell: &Cell, (trial, measurement): (&Trial, &Measurement)) -> String {
@@ -82,6 +105,22 @@ mod tests {
             "Trial 1 of “disk 0” was disturbed by the host and repeated, and so was the repetition (other programs): the first \
              one counts (10.0), the repetition (20.0) does not.",
         );
+    }
+
+    #[test]
+    fn cores_that_changed_their_speed_are_told() {
+        let told = |work: [Option<f64>; 2]| {
+            let mut records = attempts(&[]);
+            for (block, work) in (1..).zip(work) {
+                add(&mut records, 0, block, Some(10.0));
+                let measurement = records.trials.last_mut().unwrap().measurement.as_mut().unwrap();
+                measurement.machine.get_or_insert_default().core_work_us = work;
+            }
+            notes(&records).join(" ")
+        };
+        insta::assert_snapshot!(told([Some(20.0), Some(22.4)]), @"The cores were up to 12 % slower in one trial of a cell than in another, by arithmetic that needs no storage (`machine_core_work_us` of the CSV): figures that the cores limit differ with them, and intervals are wide. Measure again at a quieter time.");
+        assert_eq!(told([Some(20.0), Some(20.8)]), "");
+        assert_eq!(told([Some(20.0), None]), "");
     }
 
     #[test]
