@@ -1,5 +1,6 @@
 //! `spindle study`: every study's pipeline with tiny data, what a machine lacks, and the committed answers.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -8,7 +9,7 @@ use crate::emulated_support::Bench;
 use crate::in_check_all;
 use crate::server_support::get;
 use spindle_lab::claims::folders;
-use spindle_lab::record::Measurement;
+use spindle_lab::record::{Measurement, Trial, Warning};
 use spindle_lab::report::{self, Records};
 
 fn studies() -> PathBuf {
@@ -124,6 +125,22 @@ fn every_contradicted_claim_says_what_was_found() {
         assert_eq!(without_figure, None, "{}: the records lack a figure of a `[[finding]]`", folder.study);
     }
     assert!(count > 0, "the pages have another form");
+}
+
+/// METHODOLOGY.md, "Writes that a window puts off", and deployment's `study.md` say so.
+#[test]
+fn windows_with_all_data_in_memory_put_off_no_writes_and_those_of_the_insert_buffer_do() {
+    let cells_warned = |scenario: &str| {
+        let records = report::read(&studies().join("matsunobu-2010-ssd-deployment").join(scenario)).unwrap();
+        let is_warned =
+            |trial: &&Trial| trial.warnings.iter().any(|it| matches!(it, Warning::WritesPutOff { .. }));
+        let warned = records.trials.iter().filter(is_warned).map(|trial| trial.cell.clone());
+        warned.collect::<BTreeSet<String>>().len()
+    };
+    for scenario in ["08-dbt2-cached", "10-dbt2-slower-cores-cached", "20-dbt2-newer-mysql-cached"] {
+        assert_eq!(cells_warned(scenario), 0, "{scenario}");
+    }
+    assert_eq!(cells_warned("15-insert-buffer"), 2);
 }
 
 #[test]
