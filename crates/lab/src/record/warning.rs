@@ -19,8 +19,8 @@ mod steadiness;
 
 /// A figure of fewer events is marked: chance alone can move it by more than a quarter ([`error_of_count`]).
 const FEWEST_EVENTS: u64 = 50;
-/// From this share on, writes that a window puts off are told. Windows that hold checkpoints, and those of small pools, put
-/// off at most 15 %; one that ends before a new log is full, with all data in memory, half.
+/// From this share on, writes that a window puts off are told. Windows that hold checkpoints put off less; one that ends
+/// before a new log is full, with all data in memory, half.
 const PUT_OFF: f64 = 0.25;
 /// Busy share of all cores from which they limit a trial, if [`CPU_OWN`] of all cores is the trial's own.
 pub(crate) const CPU_BUSY: f64 = 0.85;
