@@ -117,7 +117,7 @@ fn table(scenario: &Scenario, plan: &Plan, filled: &[Filled]) -> String {
     text.push_str(&format!(
         "\n{} in {}, start {}: {}\n{} {} ({} a trial, {} to load), seed {}\n{}{events}",
         plural(plan.trials.len(), "trial"),
-        plural(run.trials as usize, "shuffled block"),
+        plural(plan.trials.last().map_or(0, |planned| planned.block as usize), "shuffled block"),
         spelling(&run.start),
         phases.chain(enough).chain(dilated).collect::<Vec<_>>().join(", "),
         if is_bound { "at most" } else { "about" },

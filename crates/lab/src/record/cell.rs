@@ -32,6 +32,9 @@ pub struct Cell {
     /// The cell's values on the swept axes, those of the workload first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sweep: Vec<SweptValue>,
+    /// Trials of this cell, where it has more than the scenario's others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trials: Option<u32>,
 }
 
 /// A cell's value on an axis that is values of a workload's key or of a server's setting.

@@ -137,8 +137,10 @@ pub(super) fn how_many_trials(records: &Records, subject: &str) -> String {
             format::percent(CLOSER * until.half_width)
         ),
         None => {
+            let most = records.header.cells.iter().filter_map(|cell| cell.trials).max();
+            let more = most.map_or_else(String::new, |most| format!(", and up to {most} for some cells"));
             format!(
-                "The scenario sets {} for each {subject}.",
+                "The scenario sets {} for each {subject}{more}.",
                 plural(scenario.trials_per_cell as usize, "trial")
             )
         }

@@ -13,6 +13,7 @@ use spindle_load::WorkloadSpec;
 use super::Matrix;
 use super::events::EventTable;
 use super::form::schema;
+use super::more_trials::MoreTrials;
 use super::procedure::settle::UntilSteady;
 use super::procedure::span::{DurationOr, Rule};
 use super::procedure::warm_up::UntilWarm;
@@ -50,6 +51,9 @@ pub(super) struct ScenarioFile {
     pub matrix: Matrix,
     /// Procedure of a trial.
     pub run: RunTable,
+    /// Cells with more trials than the others, one table for each number of trials.
+    #[serde(default)]
+    pub more_trials: Vec<MoreTrials>,
     /// The published rows that cells reproduce, one table for each.
     #[serde(default)]
     pub published: Vec<PublishedTag>,
@@ -172,7 +176,7 @@ impl SettingValue {
 }
 
 /// A longer table of trials is a mistake.
-const TRIALS_MAX: u32 = 1000;
+pub(super) const TRIALS_MAX: u32 = 1000;
 
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -10,6 +10,7 @@ mod file;
 mod fit;
 pub mod form;
 pub mod matrix;
+mod more_trials;
 mod names;
 pub mod plan;
 mod procedure;
@@ -60,6 +61,8 @@ pub struct Scenario {
     /// Empty without swept axes.
     pub variants: matrix::Variants,
     pub run: RunSettings,
+    /// Trials of the cells that have more than `run` says, by the cells' names. Not in the hash, as theirs are not.
+    pub more_trials: BTreeMap<String, u32>,
     /// The published rows that cells reproduce. They change no measurement, so they are not in the hash.
     pub published: Vec<PublishedTag>,
     /// In the order of their times.

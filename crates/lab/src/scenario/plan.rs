@@ -48,7 +48,8 @@ pub struct Estimate {
 
 pub fn plan(scenario: &Scenario) -> Plan {
     let cells = cells(scenario);
-    let trials = trials(cells.len(), scenario.run.trials, scenario.run.seed);
+    let counts: Vec<u32> = cells.iter().map(|cell| cell.trials.unwrap_or(scenario.run.trials)).collect();
+    let trials = trials(&counts, scenario.run.seed);
     let estimate = estimate(scenario, trials.len());
     Plan { cells, trials, estimate }
 }
@@ -75,8 +76,10 @@ fn matrix_cells(scenario: &Scenario) -> Vec<Cell> {
         for server in &matrix.server {
             for layout in &scenario.layouts {
                 let (axes, sweep) = further_axes(scenario, server, workload);
+                let name = std::iter::once(&layout.name).chain(&axes).join("/");
                 cells.push(Cell {
-                    name: std::iter::once(&layout.name).chain(&axes).join("/"),
+                    trials: scenario.more_trials.get(&name).copied(),
+                    name,
                     label: std::iter::once(&layout.label).chain(&axes).join(", "),
                     layout: (!matrix.layout.is_empty()).then(|| layout.name.clone()),
                     mounts: mounts(scenario, layout, server, &scenario.servers[server].settings),
@@ -138,12 +141,11 @@ fn mounts(
     layout.mounts.iter().enumerate().map(mount).collect()
 }
 
-fn trials(cell_count: usize, trials_per_cell: u32, seed: u64) -> Vec<PlannedTrial> {
-    let mut planned = Vec::new();
-    for number in 1..=trials_per_cell {
-        planned.extend(block(cell_count, number, seed));
-    }
-    planned
+/// `counts` are the trials of each cell. The last blocks have only the cells with the most.
+fn trials(counts: &[u32], seed: u64) -> Vec<PlannedTrial> {
+    let most = counts.iter().copied().max().unwrap_or(0);
+    let blocks = (1..=most).flat_map(|number| block(counts.len(), number, seed));
+    blocks.filter(|planned| planned.trial <= counts[planned.cell_index]).collect()
 }
 
 /// The block of this number, from 1. Every block has its own sequence, so a longer run begins with the blocks of
@@ -225,7 +227,7 @@ mod tests {
 
     #[track_caller]
     fn check_blocks(cell_count: usize, trials_per_cell: u32, seed: u64) {
-        let planned = trials(cell_count, trials_per_cell, seed);
+        let planned = trials(&vec![trials_per_cell; cell_count], seed);
         for (index, block) in planned.chunks(cell_count).enumerate() {
             let cells: BTreeSet<usize> = block.iter().map(|trial| trial.cell_index).collect();
             assert_eq!(cells.len(), cell_count, "seed {seed}: a cell is missing in block {}", index + 1);
@@ -242,7 +244,7 @@ mod tests {
 
     #[test]
     fn the_order_changes_from_block_to_block() {
-        let planned = trials(4, 20, 1);
+        let planned = trials(&[20; 4], 1);
         let orders: BTreeSet<Vec<usize>> =
             planned.chunks(4).map(|block| block.iter().map(|trial| trial.cell_index).collect()).collect();
         assert!(orders.len() > 8, "20 blocks of 4 cells had only {} orders", orders.len());
@@ -258,12 +260,12 @@ mod tests {
 
     #[test]
     fn a_longer_run_begins_with_the_shorter_one() {
-        assert_eq!(trials(3, 5, 9)[..9], trials(3, 3, 9)[..]);
+        assert_eq!(trials(&[5; 3], 9)[..9], trials(&[3; 3], 9)[..]);
     }
 
     #[test]
     fn blocks_have_different_seeds() {
-        let seeds: BTreeSet<u64> = trials(2, 100, 3).iter().map(|trial| trial.seed).collect();
+        let seeds: BTreeSet<u64> = trials(&[100; 2], 3).iter().map(|trial| trial.seed).collect();
         assert_eq!(seeds.len(), 100);
     }
 }

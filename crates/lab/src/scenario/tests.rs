@@ -1,4 +1,5 @@
 mod memory;
+mod more_trials;
 mod published;
 mod sizes;
 mod sweeps;

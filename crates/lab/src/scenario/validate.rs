@@ -10,7 +10,8 @@ use super::file::{ScenarioFile, ServerTable, SizeText};
 use super::matrix::sweep;
 use super::procedure::dilation::Cores;
 use super::{
-    Bounds, Scenario, ServerSpec, events, fill, fit, names, plan, procedure, replication, shards, storage,
+    Bounds, Scenario, ServerSpec, events, fill, fit, more_trials, names, plan, procedure, replication,
+    shards, storage,
 };
 use crate::claims;
 use crate::record::{Cell, PublishedTag, StartState};
@@ -59,10 +60,12 @@ pub(super) fn validate(
         workloads: file.workloads,
         matrix: file.matrix,
         variants,
+        more_trials: BTreeMap::new(),
         published: file.published,
         events: Vec::new(),
     };
     sweep::check_count(&scenario)?;
+    scenario.more_trials = more_trials::read(&file.more_trials, file.run.trials, &plan::cells(&scenario))?;
     check_pairs(&scenario)?;
     check_published(&scenario)?;
     storage::check_placement(&scenario)?;

@@ -39,6 +39,7 @@ pub(super) fn shrink(scenario: &mut Scenario) {
         *workload = small(workload);
     }
     scenario.servers.values_mut().for_each(|server| server.cores = None);
+    scenario.more_trials.clear();
     let run = &mut scenario.run;
     (run.trials, run.until, run.enough, run.at_least) = (1, None, None, Duration::ZERO);
     run.dilation = DilationRule::default();

@@ -321,6 +321,7 @@ fn cell(host: &Host, release: &Release) -> Cell {
         workload: PRODUCTION.to_owned(),
         replication: None,
         sweep: Vec::new(),
+        trials: None,
     }
 }
 

@@ -253,7 +253,6 @@ fn notes(records: &Records, cells: &[CellView]) -> Vec<String> {
     notes.extend(disturbed::notes(records));
     let of_machine = records.trials.iter().flat_map(|trial| &trial.warnings).filter(|it| it.is_of_machine());
     notes.extend(of_machine.map(Warning::sentence).unique());
-    let planned = records.header.scenario.trials_per_cell as usize;
     for cell in &records.header.cells {
         let real = cell
             .stacks()
@@ -267,8 +266,9 @@ fn notes(records: &Records, cells: &[CellView]) -> Vec<String> {
             ));
         }
     }
-    for cell in cells {
+    for (cell, head) in cells.iter().zip(&records.header.cells) {
         let found = cell.trials.len() + cell.failed_count;
+        let planned = head.trials.unwrap_or(records.header.scenario.trials_per_cell) as usize;
         if found < planned {
             let (title, found) = (format::the_first(&cell.title), plural(found, "trial"));
             notes.push(format!("{title} has {found} of {planned}: the run stopped early."));

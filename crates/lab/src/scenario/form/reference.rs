@@ -14,7 +14,7 @@ NAME has 1 to 40 letters, digits, `-`, `_` or `.`.
 ";
 
 /// Tables: heading, the keys that lead to it (`*` for any name, `[]` for each of a list), and a sentence.
-const TABLES: [(&str, &[&str], &str); 9] = [
+const TABLES: [(&str, &[&str], &str); 10] = [
     ("The file", &[], ""),
     (
         "`[stacks.NAME]`",
@@ -33,6 +33,12 @@ const TABLES: [(&str, &[&str], &str); 9] = [
          Each value takes the place of the one in the table ([sweeps.md](sweeps.md)). At most two such axes, and 64 cells with them.",
     ),
     ("`[run]`", &["run"], ""),
+    (
+        "`[[more_trials]]`",
+        &["more_trials", "[]"],
+        "Cells that differ by less than the others need more trials to tell. One table for each number of trials; finished trials of a run are \
+         kept when a table is added.",
+    ),
     (
         "`[[events]]`",
         &["events", "[]"],

@@ -156,6 +156,7 @@ fn header(shapes: &[Shape], trial_count: u32) -> Header {
                 workload: "tpcc-10".to_owned(),
                 replication: None,
                 sweep: Vec::new(),
+                trials: None,
             })
             .collect(),
         machine: Machine {
