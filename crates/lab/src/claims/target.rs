@@ -7,8 +7,9 @@
 //! distance is the stricter of the two below a ratio of 2, where 25 % would confirm a gain of 5 % by one of
 //! 30 %. If the side is shown and the size is not, the verdict is "direction only". The claim is contradicted
 //! if the whole interval is on the other side of 1, or keeps below half of the claimed distance and begins
-//! within 3 % of 1, where sizes are equal: then no effect of that kind is there. A gain of 1 % is no doubling,
-//! and what narrows its interval is only the number of trials. Otherwise an interval that contains 1 decides
+//! below a tenth of the claimed effect in logarithms (its tenth root), or within 3 % of 1, where sizes are
+//! equal: then no effect of that kind is there. A gain of 1 % is no doubling and one of 8 % is not six times,
+//! and what narrows their intervals is only the number of trials. Otherwise an interval that contains 1 decides
 //! nothing. A ratio below 1 is inverted first, so that a ratio and its inverse have the same verdict.
 //!
 //! **A range** of ratios is the same, with the bands of both of its ends and what is between them. A gain of
@@ -37,6 +38,8 @@ use crate::report::Range;
 const SIZE_TOLERANCE: f64 = 0.25;
 /// Largest relative difference of the distance from 1.
 const DISTANCE_TOLERANCE: f64 = 0.5;
+/// Largest share of the logarithm of a claimed ratio that is no effect of its kind.
+const SHARE_OF_NONE: f64 = 0.1;
 /// Equality of the schema's direction `equal`.
 const EQUAL_WITHIN: f64 = 0.03;
 
@@ -109,7 +112,8 @@ impl Target {
                 let (least, most) = (band(low).low, band(high).high);
                 let is_of_the_size = range.low <= most && range.high >= least;
                 let claimed = if low > 1.0 { low } else { high };
-                sided(range, 1.0, 1.0 + EQUAL_WITHIN, claimed, is_of_the_size)
+                let none = claimed.powf(SHARE_OF_NONE).max(1.0 + EQUAL_WITHIN);
+                sided(range, 1.0, none, claimed, is_of_the_size)
             }
             Target::Difference(stated) if stated < 0.0 => {
                 Target::Difference(-stated).verdict(&estimate.negative())
@@ -154,13 +158,13 @@ fn band(ratio: f64) -> Range {
     }
 }
 
-/// The verdict about an effect above `zero`, of which the claim says that it is `claimed`. Up to `equal`, what is
+/// The verdict about an effect above `zero`, of which the claim says that it is `claimed`. Up to `none`, what is
 /// far smaller is none.
-fn sided(range: Range, zero: f64, equal: f64, claimed: f64, is_of_the_size: bool) -> Verdict {
+fn sided(range: Range, zero: f64, none: f64, claimed: f64, is_of_the_size: bool) -> Verdict {
     let half = zero + (claimed - zero) * (1.0 - DISTANCE_TOLERANCE);
     match decided(range.low > zero, range.high < zero) {
         Verdict::Confirmed if is_of_the_size => Verdict::Confirmed,
-        _ if range.high < half && range.low <= equal => Verdict::Contradicted,
+        _ if range.high < half && range.low <= none => Verdict::Contradicted,
         Verdict::Confirmed => Verdict::DirectionOnly,
         verdict => verdict,
     }

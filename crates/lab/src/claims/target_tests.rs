@@ -49,7 +49,12 @@ fn an_interval_on_the_other_side_contradicts_and_one_across_decides_nothing() {
     check(single(1.28), 1.0, 0.85, 1.15, "not-decided");
     // Another trial may move the end of an interval across 1, but not an effect of this size into view.
     check(single(2.0), 1.03, 1.002, 1.07, "contradicted");
-    check(single(2.0), 1.05, 1.035, 1.07, "direction-only");
+    check(single(2.0), 1.05, 1.035, 1.07, "contradicted");
+    check(single(2.0), 1.1, 1.08, 1.12, "direction-only");
+    // What is too little for six times is something beside a gain of 28 %.
+    check(single(6.0), 1.08, 1.05, 1.12, "contradicted");
+    check(single(6.0), 1.26, 1.2, 1.37, "direction-only");
+    check(single(1.28), 1.08, 1.04, 1.12, "direction-only");
     check(single(1.28), 1.08, 1.01, 1.15, "confirmed");
     let one_trial = Estimate::new(1.28, None);
     assert_eq!(single(1.28).verdict(&one_trial), Verdict::NotDecided);
