@@ -43,8 +43,13 @@ pub struct Resume {
 }
 
 impl RecordsFile {
-    /// Opens or creates `directory/records.jsonl`, and returns the trials that are kept.
-    pub fn open(directory: &Path, header: &Header, resume: Resume) -> Result<(RecordsFile, Vec<Trial>)> {
+    /// Opens or creates `directory/records.jsonl`, and returns its header and the trials that are kept. The header has the
+    /// machine that measured these.
+    pub fn open(
+        directory: &Path,
+        header: &Header,
+        resume: Resume,
+    ) -> Result<(RecordsFile, Header, Vec<Trial>)> {
         let mut header = header.clone();
         masking::mask_header(&mut header);
         let place = open_directory(directory)?;
@@ -56,7 +61,7 @@ impl RecordsFile {
         file.read_to_end(&mut text).with_context(|| format!("reading {}", path.display()))?;
         let end = text.iter().rposition(|byte| *byte == b'\n');
         let whole = if resume.fresh { 0 } else { end.map_or(0, |end| end + 1) };
-        let (mut rewrite, mut trials) = (true, Vec::new());
+        let (mut rewrite, mut trials, mut measured_on) = (true, Vec::new(), None);
         if whole > 0 {
             let text = str::from_utf8(&text[..whole]).map_err(|error| {
                 Mistake::new(format!("{}: no text in UTF-8 at byte {}", path.display(), error.valid_up_to()))
@@ -73,15 +78,19 @@ impl RecordsFile {
             // The prose or the number of trials may have changed since.
             let state = |header: &Header| (header.format, header.scenario.clone(), header.cells.clone());
             rewrite = state(&old.header) != state(&header);
-            trials = old.trials;
+            (trials, measured_on) = (old.trials, Some(old.header.machine));
         }
         if resume.retry_failed {
             let before = trials.len();
             trials.retain(|trial| trial.error.is_none());
             rewrite |= trials.len() < before;
         }
+        if let Some(machine) = measured_on.filter(|_| !trials.is_empty()) {
+            header.machine = machine;
+        }
         if rewrite {
-            let lines = std::iter::once(Line::Header(header)).chain(trials.iter().cloned().map(Line::Trial));
+            let lines =
+                std::iter::once(Line::Header(header.clone())).chain(trials.iter().cloned().map(Line::Trial));
             place.replace(FILE_NAME, |file| {
                 lines.map(encode).try_for_each(|line| file.write_all(line.as_bytes()))
             })?;
@@ -90,7 +99,7 @@ impl RecordsFile {
             file.set_len(whole as u64)
                 .with_context(|| format!("cutting a torn line off {}", path.display()))?;
         }
-        Ok((RecordsFile { path, file, _lock: lock }, trials))
+        Ok((RecordsFile { path, file, _lock: lock }, header, trials))
     }
 
     pub fn path(&self) -> &Path {

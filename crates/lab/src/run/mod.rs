@@ -27,7 +27,7 @@ use crate::host::control_group;
 use crate::host::interrupt::Interrupt;
 use crate::host::other_runs::{OtherRuns, RunHead, Turn};
 use crate::host::progress::{Progress, Waiting};
-use crate::host::provenance;
+use crate::host::provenance::{self, Machine};
 use crate::host::trial_time::TrialTime;
 use crate::record::input::Records;
 use crate::record::records_file::{self, FILE_NAME, RecordsFile, Resume};
@@ -43,6 +43,7 @@ pub(crate) use data_set::SNAPSHOTS;
 use order::Order;
 use pilot::Pilots;
 use preflight::{Found, Servers};
+use spindle_base::Mistake;
 use spindle_base::dilation::Dilation;
 use spindle_base::text::{self, plural};
 use trial::Laboratory;
@@ -96,6 +97,25 @@ pub(crate) fn check_directory(directory: &Path) -> Result<()> {
     data_set::check_directory(directory)
 }
 
+/// Trials of one run are compared with each other.
+fn check_processor(measured_on: &Machine, directory: &Path) -> Result<(), Mistake> {
+    let here = provenance::machine();
+    let of = |machine: &Machine| (machine.cpu_model.clone(), machine.cpu_count);
+    // Earlier records do not have it.
+    if measured_on.cpu_model.is_empty() || of(measured_on) == of(&here) {
+        return Ok(());
+    }
+    let words = |machine: &Machine| {
+        format!("{} with {}", machine.cpu_model, plural(machine.cpu_count as usize, "core"))
+    };
+    Err(Mistake::new(format!(
+        "--output {}: its trials are of another processor ({}) than this machine's ({}); name another directory, or start over with --fresh",
+        directory.display(),
+        words(measured_on),
+        words(&here),
+    )))
+}
+
 pub fn run(scenario: &Scenario, plan: &Plan, options: &Options, interrupt: &Interrupt) -> Result<Outcome> {
     let servers = preflight::servers(scenario);
     let Found { versions, tools } = preflight::servers_and_tools(scenario, &servers, &options.scenario_path)?;
@@ -106,7 +126,7 @@ pub fn run(scenario: &Scenario, plan: &Plan, options: &Options, interrupt: &Inte
     let work_directory = WorkDirectory::make()?;
     preflight::stacks(scenario, work_directory.path(), &options.scenario_path)?;
     let header = header(scenario, plan, options, &tools);
-    let (mut records, kept) = RecordsFile::open(&options.directory, &header, options.resume)?;
+    let (mut records, header, kept) = RecordsFile::open(&options.directory, &header, options.resume)?;
     let mut data_sets = DataSets::open(&options.directory)?;
     if options.resume.fresh {
         trace::clear(&options.directory)?;
@@ -117,6 +137,9 @@ pub fn run(scenario: &Scenario, plan: &Plan, options: &Options, interrupt: &Inte
     let mut order = Order::new(plan, scenario.run.until, !options.keep_disturbed, &so_far);
     order.end_after(options.at_most);
     let to_come = order.still_left(&so_far);
+    if !to_come.is_empty() {
+        check_processor(&header.machine, &options.directory)?;
+    }
     let kept_count = so_far.trials.len();
     let mut progress =
         Progress::new(kept_count + to_come.len(), kept_count, plan.estimate.per_trial, plan.estimate.load);

@@ -252,7 +252,7 @@ mod tests {
 
     #[test]
     fn every_cell_is_first_equally_often_in_the_long_run() {
-        let planned = trials(3, 3000, 7);
+        let planned = trials(&[3000; 3], 7);
         let first = planned.chunks(3).filter(|block| block[0].cell_index == 0).count();
         // Five standard deviations of a binomial with p = 1/3.
         assert!((870..=1130).contains(&first), "{first} of 3000");

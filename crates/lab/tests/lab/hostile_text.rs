@@ -376,7 +376,7 @@ fn a_password_in_a_url_is_in_no_record_and_no_report() {
     fail(&mut trial, &format!("connecting to {url}: refused"));
     let directory = tempfile::tempdir().unwrap();
     let results = directory.path().join("results");
-    let (mut file, _) = RecordsFile::open(&results, &header, Resume::default()).unwrap();
+    let (mut file, ..) = RecordsFile::open(&results, &header, Resume::default()).unwrap();
     file.append(&trial).unwrap();
     drop(file);
     let kept = fs::read_to_string(results.join(records_file::FILE_NAME)).unwrap();

@@ -371,6 +371,29 @@ fn two_runs_do_not_share_a_directory() {
 }
 
 #[test]
+fn a_run_goes_on_with_the_processor_that_it_began_with() {
+    let bench = Bench::new(&scenario(1, GOOD, "100 ms"));
+    bench.run(&[], 0);
+    let (header, _) = bench.read();
+    let text = fs::read_to_string(bench.records()).unwrap();
+    let other = "\"cpu_model\":\"Cyrix 486DX2\"";
+    let text = text.replacen(&format!("\"cpu_model\":{:?}", header.machine.cpu_model), other, 1);
+    fs::write(bench.records(), &text).unwrap();
+    bench.write("test.toml", &scenario(2, GOOD, "100 ms"));
+    let stderr = bench.run(&[], 2);
+    assert!(
+        stderr.contains("--output results: its trials are of another processor (Cyrix 486DX2 with "),
+        "{stderr}"
+    );
+    // Nothing is left to run: another title is no reason to forget which machine it was.
+    bench.write("test.toml", &scenario(1, GOOD, "100 ms").replacen("title = \"", "title = \"Again: ", 1));
+    bench.run(&[], 0);
+    let (header, trials) = bench.read();
+    assert_eq!((header.machine.cpu_model.as_str(), trials.len()), ("Cyrix 486DX2", 2));
+    assert!(header.scenario.title.starts_with("Again: "), "{}", header.scenario.title);
+}
+
+#[test]
 fn records_of_another_scenario_are_refused() {
     let bench = Bench::new(&scenario(1, GOOD, "100 ms"));
     bench.run(&[], 0);
