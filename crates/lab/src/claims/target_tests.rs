@@ -27,7 +27,7 @@ fn a_ratio_of_the_claimed_size_is_confirmed() {
 fn a_ratio_of_another_size_has_the_direction_only() {
     check(single(14.0), 11.1, 11.0, 11.15, "direction-only");
     check(single(14.0), 17.6, 17.55, 17.7, "direction-only");
-    check(single(14.0), 1.2, 1.1, 1.3, "direction-only");
+    check(single(14.0), 1.5, 1.4, 1.6, "direction-only");
 }
 
 #[test]
@@ -78,7 +78,8 @@ fn a_range_is_met_within_it_and_near_its_ends() {
     check(range, 5.0, 4.9, 5.1, "confirmed");
     check(range, 12.4, 12.3, 12.45, "confirmed");
     check(range, 13.0, 12.9, 13.1, "direction-only");
-    check(range, 1.2, 1.1, 1.3, "direction-only");
+    check(range, 1.3, 1.25, 1.35, "direction-only");
+    check(range, 1.2, 1.1, 1.3, "contradicted");
     check(range, 0.9, 0.8, 0.95, "contradicted");
     check(Target::Ratio { low: 0.75, high: 0.8 }, 0.78, 0.77, 0.79, "confirmed");
     check(Target::Ratio { low: 0.75, high: 0.8 }, 0.4, 0.3, 0.5, "direction-only");

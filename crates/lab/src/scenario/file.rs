@@ -13,7 +13,7 @@ use spindle_load::WorkloadSpec;
 use super::Matrix;
 use super::events::EventTable;
 use super::form::schema;
-use super::more_trials::MoreTrials;
+use super::procedure::more_trials::MoreTrials;
 use super::procedure::settle::UntilSteady;
 use super::procedure::span::{DurationOr, Rule};
 use super::procedure::warm_up::UntilWarm;

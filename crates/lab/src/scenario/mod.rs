@@ -10,7 +10,6 @@ mod file;
 mod fit;
 pub mod form;
 pub mod matrix;
-mod more_trials;
 mod names;
 pub mod plan;
 mod procedure;

@@ -1,6 +1,7 @@
-//! The procedure of a run: the table `[run]`, and the workloads that it suits.
+//! The procedure of a run: the table `[run]`, cells with more trials, and the workloads that it suits.
 
 pub mod dilation;
+pub(super) mod more_trials;
 pub(super) mod settle;
 pub(super) mod span;
 pub(super) mod until;

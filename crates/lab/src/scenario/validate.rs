@@ -9,9 +9,9 @@ use spindle_load::WorkloadSpec;
 use super::file::{ScenarioFile, ServerTable, SizeText};
 use super::matrix::sweep;
 use super::procedure::dilation::Cores;
+use super::procedure::more_trials;
 use super::{
-    Bounds, Scenario, ServerSpec, events, fill, fit, more_trials, names, plan, procedure, replication,
-    shards, storage,
+    Bounds, Scenario, ServerSpec, events, fill, fit, names, plan, procedure, replication, shards, storage,
 };
 use crate::claims;
 use crate::record::{Cell, PublishedTag, StartState};

@@ -6,13 +6,13 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use spindle_base::{Mistake, near};
 
-use super::file::TRIALS_MAX;
 use crate::record::Cell;
+use crate::scenario::file::TRIALS_MAX;
 
 /// Cells with more trials than the others.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct MoreTrials {
+pub(in crate::scenario) struct MoreTrials {
     /// Cells by their names, as `spindle plan` prints them.
     #[schemars(example = ["hdd", "ssd"])]
     pub cells: Vec<String>,
@@ -25,7 +25,7 @@ pub(super) struct MoreTrials {
 ///
 /// # Errors
 /// There is no such cell, a table names it again, or the others have as many trials.
-pub(super) fn read(
+pub(in crate::scenario) fn read(
     tables: &[MoreTrials],
     trials: Option<u32>,
     cells: &[Cell],
