@@ -91,6 +91,9 @@ pub struct ClaimOutcome {
     /// Cells that the cores limited, beside others that they did not: on other cores the claim has other figures.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub limited_by_cores: Vec<String>,
+    /// Cells whose windows left many writes for later: over a longer time they have other figures.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub put_off_writes: Vec<String>,
 }
 
 impl CheckOutcome {
@@ -143,6 +146,7 @@ pub fn outcomes(study: &Study, lookup: Lookup) -> Vec<ClaimOutcome> {
             finding: reading.finding(&claim.id).filter(|_| tested > 0).cloned(),
             stand_ins: Vec::new(),
             limited_by_cores: Vec::new(),
+            put_off_writes: Vec::new(),
         }
     };
     study.claims.iter().map(of_claim).collect()

@@ -27,7 +27,7 @@ pub(crate) use markdown::escaped;
 pub(crate) use precision::tests as precision_tests;
 pub(crate) use precision::{Group, groups, notes as not_known};
 pub(crate) use text::wrapped;
-pub(crate) use verdict::is_limited_by_cores;
+pub(crate) use verdict::{is_limited_by_cores, puts_off_writes};
 pub use view::{
     CellView, CurveView, Quantiles, Range, Ratio, StorageView, StudyTable, SweepView, TrialTable, View,
 };

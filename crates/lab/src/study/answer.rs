@@ -113,17 +113,20 @@ impl Answer {
         page
     }
 
-    /// Stand-ins, the cells that the cores limit, the errata of the source, and what was found about a claim that
+    /// Stand-ins, the cells that the cores limit or whose writes were put off, the errata of the source, and what was found about a claim that
     /// comes out otherwise.
     pub fn remarks(&self, claim: &ClaimOutcome) -> String {
         let stand_ins = claim.stand_ins.iter().map(|words| format!("{words}."));
-        let limited = match &claim.limited_by_cores[..] {
+        let words = |cells: &[String]| match cells {
             [] => None,
             few @ ([_] | [_, _]) => Some(few.join(" and ")),
             many => Some(format!("{} of its cells", many.len())),
         };
-        let limited =
-            limited.map(|cells| format!("The cores limit {cells}: another machine gives other figures."));
+        let limited = words(&claim.limited_by_cores)
+            .map(|cells| format!("The cores limit {cells}: another machine gives other figures."));
+        let put_off = words(&claim.put_off_writes).map(|cells| {
+            format!("Many writes of the windows of {cells} were put off: over a longer time the figures may be lower.")
+        });
         let ours = claim.checks.iter().any(|check| check.is_ours);
         let ours = ours.then(|| "The check is Spindle's reading of the words.".to_owned());
         let finding = claim.finding.iter().map(|finding| {
@@ -131,7 +134,7 @@ impl Answer {
         });
         let erratum = |erratum: &Erratum| format!("Erratum {}: {}", erratum.id, erratum.finding);
         let errata = self.study.errata_of(&claim.id).map(erratum);
-        stand_ins.chain(limited).chain(ours).chain(finding).chain(errata).join(" ")
+        stand_ins.chain(limited).chain(put_off).chain(ours).chain(finding).chain(errata).join(" ")
     }
 }
 

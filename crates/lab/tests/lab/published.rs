@@ -226,26 +226,42 @@ fn a_rate_does_not_stand_for_a_time() {
     assert!(told.contains("T-14 not decided") || told.contains("T-14 contradicted"), "{told}");
 }
 
-/// The cells that the cores are said to limit, of the claims X-01 (disk and SSD) and X-02 (disk and card), if
-/// they did so in the first `trials` of three.
-fn limited_by_cores(saturated: &[&str], trials: u32) -> [serde_json::Value; 2] {
+/// The cells that `key` names, of the claims X-01 (disk and SSD) and X-02 (disk and card), if `cells` have the warning in the
+/// first `trials` of three.
+fn named(key: &str, warning: &Warning, cells: &[&str], trials: u32) -> [serde_json::Value; 2] {
     let directory = tempfile::tempdir().unwrap();
     write_edited(directory.path(), "run.jsonl", &[HDD, OFF, ON], 3, |trial, shape| {
-        if saturated.contains(&shape.name) && trial.trial <= trials {
-            trial.warnings.push(Warning::CpuSaturated { busy: 0.97, client: 0.2, own: Some(0.9) });
+        if cells.contains(&shape.name) && trial.trial <= trials {
+            trial.warnings.push(warning.clone());
         }
     });
     let shown = run_in(directory.path(), &["published", "compare", "run.jsonl", "--format", "json"]);
     let json: serde_json::Value = serde_json::from_str(&shown[shown.find('{').unwrap()..]).unwrap();
     let claims = &json["studies"][0]["claims"];
-    [0, 1].map(|index| claims[index]["limited_by_cores"].clone())
+    [0, 1].map(|index| claims[index][key].clone())
 }
 
 #[test]
 fn a_claim_names_the_cells_that_the_cores_limited_beside_others() {
     let null = serde_json::Value::Null;
-    assert_eq!(limited_by_cores(&["iodrive"], 2), [null.clone(), serde_json::json!(["iodrive"])]);
-    assert_eq!(limited_by_cores(&["iodrive"], 1), [null.clone(), null.clone()]);
-    let all = limited_by_cores(&["hdd-7200", "x25-m", "iodrive"], 3);
+    let limited = |cells: &[&str], trials| {
+        let warning = Warning::CpuSaturated { busy: 0.97, client: 0.2, own: Some(0.9) };
+        named("limited_by_cores", &warning, cells, trials)
+    };
+    assert_eq!(limited(&["iodrive"], 2), [null.clone(), serde_json::json!(["iodrive"])]);
+    assert_eq!(limited(&["iodrive"], 1), [null.clone(), null.clone()]);
+    let all = limited(&["hdd-7200", "x25-m", "iodrive"], 3);
     assert_eq!(all, [null.clone(), null]);
+}
+
+#[test]
+fn a_claim_names_the_cells_whose_writes_were_put_off() {
+    let null = serde_json::Value::Null;
+    let put_off = |cells: &[&str], trials| {
+        named("put_off_writes", &Warning::WritesPutOff { share: 0.5 }, cells, trials)
+    };
+    assert_eq!(put_off(&["iodrive"], 2), [null.clone(), serde_json::json!(["iodrive"])]);
+    assert_eq!(put_off(&["iodrive"], 1), [null.clone(), null]);
+    let disk = serde_json::json!(["hdd-7200"]);
+    assert_eq!(put_off(&["hdd-7200"], 3), [disk.clone(), disk]);
 }

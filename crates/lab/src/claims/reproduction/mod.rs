@@ -14,7 +14,7 @@ use super::study::{Better, Finding, Study, VALUE};
 use super::verdict::{ClaimOutcome, outcomes};
 use super::{check_row, studies};
 use crate::record::{Cell, PublishedTag};
-use crate::report::{self, Records, is_limited_by_cores};
+use crate::report::{self, Records, is_limited_by_cores, puts_off_writes};
 pub(super) use trial_figure::check as check_figure;
 
 /// Blocks of two runs have nothing in common but their numbers; a scenario has fewer trials than this.
@@ -53,6 +53,9 @@ pub struct RowOfRun {
     /// The figure is the cell's rate or time, and the cores limited it, not the storage.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_limited_by_cores: bool,
+    /// The figure is the cell's rate or time, and its windows left many writes for later.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub puts_off_writes: bool,
     #[serde(skip)]
     samples: Vec<Sample>,
 }
@@ -88,6 +91,7 @@ pub fn compare_study(
         values: Vec::new(),
         problem: Some(reason.clone()),
         is_limited_by_cores: false,
+        puts_off_writes: false,
         samples: Vec::new(),
     };
     let missing: Vec<RowOfRun> = not_run.iter().filter(|(tag, _)| is_missing(tag)).map(row_of).collect();
@@ -139,12 +143,15 @@ fn of_study(study: &Study, rows: &[RowOfRun], runs: &[(String, Records)]) -> Com
         // Cells that all ran on full cores are compared for what their programs need.
         let others_are_not = limited.len() < used.len();
         let is_of_several = !used.iter().map(|row| &row.file).all_equal();
-        let words = |row: &&RowOfRun| match is_of_several {
+        let words = |row: &RowOfRun| match is_of_several {
             true => format!("{} ({})", row.cell, row.file),
             false => row.cell.clone(),
         };
-        let limited_by_cores = limited.into_iter().filter(|_| others_are_not).map(words).unique().collect();
-        ClaimOutcome { stand_ins, limited_by_cores, ..claim }
+        let limited_by_cores =
+            limited.iter().filter(|_| others_are_not).map(|row| words(row)).unique().collect();
+        let put_off = used.iter().filter(|row| row.puts_off_writes);
+        let put_off_writes = put_off.map(|row| words(row)).unique().collect();
+        ClaimOutcome { stand_ins, limited_by_cores, put_off_writes, ..claim }
     };
     let with_figures = |claim: ClaimOutcome| {
         let finding = claim.finding.map(|finding| Finding { text: found::told(&finding, runs), ..finding });
@@ -188,6 +195,7 @@ fn of_cells(index: u32, file: &str, records: &Records, cells: &[&Cell], tag: &Pu
         tag: tag.clone(),
         file: file.to_owned(),
         is_limited_by_cores: tag.figure.is_metric() && is_limited_by_cores(records, &cell),
+        puts_off_writes: tag.figure.is_metric() && puts_off_writes(records, &cell),
         cell,
         values: samples.iter().map(|sample| sample.value).collect(),
         problem: problem.map(|words| format!("{file}: {words}")),

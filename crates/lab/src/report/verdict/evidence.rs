@@ -73,6 +73,14 @@ pub(crate) fn is_limited_by_cores(records: &Records, cell: &str) -> bool {
     cores(&measured(records, cell)).is_some()
 }
 
+/// Whether the server put off writes of the window in at least half of a cell's trials.
+pub(crate) fn puts_off_writes(records: &Records, cell: &str) -> bool {
+    let trials = measured(records, cell);
+    let is_one = |warning: &Warning| matches!(warning, Warning::WritesPutOff { .. });
+    let count = trials.iter().filter(|(trial, _)| trial.warnings.iter().any(is_one)).count();
+    count > 0 && 2 * count >= trials.len()
+}
+
 /// The trials that the cores limited, if they are at least half: their number, and the busy share of all cores.
 fn cores(trials: &[(&Trial, &Measurement)]) -> Option<(usize, f64)> {
     let busy: Vec<f64> = trials.iter().filter_map(|(trial, _)| busy_share(trial)).collect();

@@ -19,7 +19,7 @@ use super::view::{Ratio, metric, samples};
 use super::{Records, format, precision};
 use crate::record::Cell;
 use evidence::Evidence;
-pub(crate) use evidence::is_limited_by_cores;
+pub(crate) use evidence::{is_limited_by_cores, puts_off_writes};
 pub use expectation::{Expectation, Met};
 use spindle_base::text::plural;
 
