@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use spindle_base::proc;
 pub use spindle_base::proc::kernel;
+use spindle_base::text::plural;
 
 use crate::host::control_group;
 use crate::host::summary::Summary;
@@ -27,6 +28,12 @@ pub struct Machine {
     /// Everything else that can make two machines differ. `None` in earlier records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<Box<Summary>>,
+}
+
+impl Machine {
+    pub fn processor(&self) -> String {
+        format!("{}, {}", self.cpu_model, plural(self.cpu_count as usize, "core"))
+    }
 }
 
 pub fn machine() -> Machine {

@@ -98,21 +98,16 @@ pub(crate) fn check_directory(directory: &Path) -> Result<()> {
 }
 
 /// Trials of one run are compared with each other.
-fn check_processor(measured_on: &Machine, directory: &Path) -> Result<(), Mistake> {
-    let here = provenance::machine();
-    let of = |machine: &Machine| (machine.cpu_model.clone(), machine.cpu_count);
+fn check_processor(measured_on: &Machine, here: &Machine, directory: &Path) -> Result<(), Mistake> {
     // Earlier records do not have it.
-    if measured_on.cpu_model.is_empty() || of(measured_on) == of(&here) {
+    if measured_on.cpu_model.is_empty() || measured_on.processor() == here.processor() {
         return Ok(());
     }
-    let words = |machine: &Machine| {
-        format!("{} with {}", machine.cpu_model, plural(machine.cpu_count as usize, "core"))
-    };
     Err(Mistake::new(format!(
         "--output {}: its trials are of another processor ({}) than this machine's ({}); name another directory, or start over with --fresh",
         directory.display(),
-        words(measured_on),
-        words(&here),
+        measured_on.processor(),
+        here.processor(),
     )))
 }
 
@@ -125,8 +120,8 @@ pub fn run(scenario: &Scenario, plan: &Plan, options: &Options, interrupt: &Inte
     control_group::clear_leftovers(Path::new("/"));
     let work_directory = WorkDirectory::make()?;
     preflight::stacks(scenario, work_directory.path(), &options.scenario_path)?;
-    let header = header(scenario, plan, options, &tools);
-    let (mut records, header, kept) = RecordsFile::open(&options.directory, &header, options.resume)?;
+    let asked = header(scenario, plan, options, &tools);
+    let (mut records, header, kept) = RecordsFile::open(&options.directory, &asked, options.resume)?;
     let mut data_sets = DataSets::open(&options.directory)?;
     if options.resume.fresh {
         trace::clear(&options.directory)?;
@@ -138,7 +133,7 @@ pub fn run(scenario: &Scenario, plan: &Plan, options: &Options, interrupt: &Inte
     order.end_after(options.at_most);
     let to_come = order.still_left(&so_far);
     if !to_come.is_empty() {
-        check_processor(&header.machine, &options.directory)?;
+        check_processor(&header.machine, &asked.machine, &options.directory)?;
     }
     let kept_count = so_far.trials.len();
     let mut progress =

@@ -436,6 +436,17 @@ fn a_run_that_stopped_early_says_so() {
 }
 
 #[test]
+fn a_cell_with_more_trials_than_the_others_has_stopped_early_without_them() {
+    let text = file(&[DISK, FLASH], 3, |_, _| {});
+    let mut records = records(&text);
+    records.header.cells[1].trials = Some(5);
+    let view = View::new(&records);
+    assert_eq!(view.notes, ["The x25-m has 3 trials of 5: the run stopped early."]);
+    let trials = "The scenario sets 3 trials for each storage, and up to 5 for some cells.";
+    assert_eq!(view.how_many_trials, trials);
+}
+
+#[test]
 fn markup_in_records_stays_text() {
     let page = render(&shape("failed-trials"), Format::Html);
     assert!(page.contains("&lt;error.log&gt; &amp; co."));

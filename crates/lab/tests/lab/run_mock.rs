@@ -382,7 +382,7 @@ fn a_run_goes_on_with_the_processor_that_it_began_with() {
     bench.write("test.toml", &scenario(2, GOOD, "100 ms"));
     let stderr = bench.run(&[], 2);
     assert!(
-        stderr.contains("--output results: its trials are of another processor (Cyrix 486DX2 with "),
+        stderr.contains("--output results: its trials are of another processor (Cyrix 486DX2, "),
         "{stderr}"
     );
     // Nothing is left to run: another title is no reason to forget which machine it was.

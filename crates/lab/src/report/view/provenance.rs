@@ -10,7 +10,6 @@ use serde::Serialize;
 use crate::record::{Cell, Header, Provenance};
 use crate::report::{Records, format};
 pub(super) use errata::errata;
-use spindle_base::text::plural;
 
 #[derive(Debug, Clone, Serialize)]
 pub struct Setting {
@@ -52,10 +51,7 @@ pub(super) fn origins(records: &Records) -> Vec<Setting> {
         setting("server", joined(records, &versions)),
         setting("operating system", &machine.operating_system),
         setting("kernel", &machine.kernel),
-        setting(
-            "processor",
-            format!("{}, {}", machine.cpu_model, plural(machine.cpu_count as usize, "core")),
-        ),
+        setting("processor", machine.processor()),
         setting("memory", format::bytes(machine.memory_bytes)),
         setting("seed of the run", header.scenario.seed.to_string()),
         setting("names in commands", names(records)),
