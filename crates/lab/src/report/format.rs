@@ -6,6 +6,8 @@ use itertools::Itertools as _;
 use spindle_base::text::thousands;
 use spindle_base::units::format_size_bytes;
 
+use crate::record::SeriesUnit;
+
 /// A dash without a number.
 pub fn optional(value: Option<f64>) -> String {
     value.map_or_else(|| "-".to_owned(), number)
@@ -65,6 +67,15 @@ pub fn bytes(value: u64) -> String {
     let exponent = (value.max(1).ilog2() / 10).min(4);
     let unit = ["B", "KiB", "MiB", "GiB", "TiB"][exponent as usize];
     format!("{} {unit}", number(value as f64 / 1024_f64.powf(f64::from(exponent))))
+}
+
+/// A value of a series, with the unit that no title or heading says.
+pub fn of_unit(value: f64, unit: SeriesUnit) -> String {
+    match unit {
+        SeriesUnit::Bytes => bytes(value.max(0.0) as u64),
+        SeriesUnit::Share => percent(value),
+        _ => number(value),
+    }
 }
 
 /// A size with at most three digits, exact where that is as short: `64 MB`, `256 KiB`, `3.84 TB`.

@@ -3,9 +3,10 @@
 
 use anyhow::Context as _;
 use minijinja::{Environment, Value, context, escape_formatter};
-use serde::Serialize;
+use serde::{Deserialize as _, Serialize};
 
 use super::{View, format, view::PROBABILITIES};
+use crate::record::SeriesUnit;
 
 /// Causes that not every record has.
 const MORE_CAUSES: [&str; 4] = ["file-locks", "storage", "work", "queue"];
@@ -50,12 +51,9 @@ pub(crate) fn filled(template: &str, content: Value) -> anyhow::Result<String> {
     environment.set_undefined_behavior(minijinja::UndefinedBehavior::Chainable);
     environment.add_filter("number", |value: Value| optional(&value, format::number));
     environment.add_filter("percent", |value: Value| optional(&value, format::percent));
-    environment.add_filter("of_unit", |value: Value, unit: String| {
-        optional(&value, |value| match unit.as_str() {
-            "bytes" => format::bytes(value.max(0.0) as u64),
-            "share" => format::percent(value),
-            _ => format::number(value),
-        })
+    environment.add_filter("of_unit", |value: Value, unit: Value| {
+        let unit = SeriesUnit::deserialize(unit)?;
+        Ok::<String, minijinja::Error>(optional(&value, |value| format::of_unit(value, unit)))
     });
     environment.add_filter("margin", format::margin);
     // Keeps a number and its unit on one line.

@@ -28,10 +28,14 @@ pub(crate) use precision::tests as precision_tests;
 pub(crate) use precision::{Group, groups, notes as not_known};
 pub(crate) use text::wrapped;
 pub(crate) use verdict::{is_limited_by_cores, puts_off_writes};
-pub use view::{
-    CellView, CurveView, Quantiles, Range, Ratio, StorageView, StudyTable, SweepView, TrialTable, View,
+pub(crate) use view::{
+    CPU_BUSY_PERCENT, failure, figure_beside_event, figure_of, measured, metric, rounded, samples,
+    warning_names,
 };
-pub(crate) use view::{failure, figure_of, measured, metric, rounded, samples, warning_names};
+pub use view::{
+    CellView, CurveView, EventSide, Quantiles, Range, Ratio, StorageView, StudyTable, SweepView, TrialTable,
+    View,
+};
 
 /// How a report is laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]

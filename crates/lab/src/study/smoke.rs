@@ -44,6 +44,8 @@ pub(super) fn shrink(scenario: &mut Scenario) {
     (run.trials, run.until, run.enough, run.at_least) = (1, None, None, Duration::ZERO);
     run.dilation = DilationRule::default();
     if !run.once {
+        let share = WINDOW.div_duration_f64(run.measure);
+        scenario.events.iter_mut().for_each(|event| event.at = event.at.mul_f64(share));
         run.measure = WINDOW;
         run.idle = run.idle.min(WINDOW);
         run.warm_up = WarmUp::For(run.warm_up.most().min(WINDOW));

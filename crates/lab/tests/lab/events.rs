@@ -73,6 +73,9 @@ fn a_load_that_trebles_is_seen_in_its_part_of_every_trial_and_in_every_format() 
     assert_eq!((row["change"].as_str(), row["cell"].as_str()), (Some("load × 3"), Some("a")));
     let ratio = row["ratio"]["ratio"].as_f64().unwrap();
     assert!((1.8..4.5).contains(&ratio) && row["ratio"]["interval"]["low"].is_number(), "{row}");
+    let cores = row["levels"].as_array().unwrap().iter().find(|level| level["name"] == "cpu busy").unwrap();
+    assert!(cores["before"]["mean"].is_number() && cores["ratio"]["interval"]["low"].is_number(), "{cores}");
+    assert!(markdown.contains("| a | at 1.00 s | load × 3 | cpu busy |"), "{markdown}");
     check_page(&bench.results().join("report.html"));
 }
 
@@ -86,6 +89,9 @@ fn check_page(page: &Path) {
         [...chart.querySelectorAll('svg text')].map(text => text.textContent).filter(text => /load|pace/.test(text)));";
     let both = ["load × 3", "pace = 7"];
     assert_eq!(browser.run(marks), serde_json::json!([both, both]));
+    // Two events of two cells.
+    let levels = "return document.querySelectorAll('#event-levels tbody').length";
+    assert_eq!(browser.run(levels), serde_json::json!(4));
 }
 
 #[test]

@@ -66,6 +66,11 @@ pub struct RowOfRun {
 /// A run has no cell that names a published row, or a row that this version does not know, or two cells have
 /// the same row.
 pub fn compare(runs: &[(String, Records)]) -> Result<Comparisons, Mistake> {
+    if let Some((file, _)) = runs.iter().find(|(_, records)| records.header.scenario.published.is_empty()) {
+        let words =
+            "no cell of the run names a published row; the scenario's [[published]] does (docs/scenario.md)";
+        return Err(Mistake::new(format!("{file}: {words}")));
+    }
     let rows = rows(runs)?;
     let is_named = |study: &&Study| rows.iter().any(|row| row.tag.study == study.slug());
     let named = studies().iter().filter(is_named).collect_vec();
@@ -73,10 +78,11 @@ pub fn compare(runs: &[(String, Records)]) -> Result<Comparisons, Mistake> {
 }
 
 /// Holds runs against all claims of one study. `not_run` are rows of scenarios that were not run, each with the reason; a run
-/// of another scenario, as it was when it was run, may have them.
+/// of another scenario, as it was when it was run, may have them. A run without rows is told in what was found, or in the study's own
+/// words.
 ///
 /// # Errors
-/// As [`compare`].
+/// A row that this version does not know, or two cells have the same row.
 pub fn compare_study(
     study: &Study,
     runs: &[(String, Records)],
@@ -167,11 +173,6 @@ fn of_study(study: &Study, rows: &[RowOfRun], runs: &[(String, Records)]) -> Com
 
 fn of_run(index: u32, file: &str, records: &Records) -> Result<Vec<RowOfRun>, Mistake> {
     let tags = &records.header.scenario.published;
-    if tags.is_empty() {
-        let words =
-            "no cell of the run names a published row; the scenario's [[published]] does (docs/scenario.md)";
-        return Err(Mistake::new(format!("{file}: {words}")));
-    }
     let row = |(tag, at): (&PublishedTag, usize)| {
         check_row(tag).map_err(|mistake| mistake.under(&format!("published[{at}]")).in_file(file))?;
         let cells = records.header.cells.iter().filter(|cell| tag.is_of(cell)).collect_vec();

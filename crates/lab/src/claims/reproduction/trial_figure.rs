@@ -9,8 +9,14 @@ use crate::record::{Cell, EmulatorSummary, FigureName, Measurement, Per, Publish
 use crate::report::{self, Records};
 
 /// Figures that the CSV has in parts only.
-const OF_ALL_MOUNTS: [&str; 6] =
-    ["cpu_busy_percent", "reads_per_s", "writes_per_s", "reads_and_writes_per_s", "read_kib", "write_kib"];
+const OF_ALL_MOUNTS: [&str; 6] = [
+    report::CPU_BUSY_PERCENT,
+    "reads_per_s",
+    "writes_per_s",
+    "reads_and_writes_per_s",
+    "read_kib",
+    "write_kib",
+];
 /// How the names of the CSV begin.
 const BEGINNINGS: [&str; 21] = [
     "latency_",
@@ -47,6 +53,7 @@ pub(super) struct Quantity<'a> {
     per: Option<Per>,
     divide_by: Option<f64>,
     seconds_for: Option<f64>,
+    event: Option<report::EventSide>,
 }
 
 impl<'a> Quantity<'a> {
@@ -58,6 +65,7 @@ impl<'a> Quantity<'a> {
             per: tag.per,
             divide_by: tag.divide_by,
             seconds_for: tag.seconds_for,
+            event: None,
         }
     }
 
@@ -69,6 +77,7 @@ impl<'a> Quantity<'a> {
             per: figure.per,
             divide_by: figure.divide_by,
             seconds_for: None,
+            event: figure.event,
         }
     }
 }
@@ -178,10 +187,14 @@ fn best_of_blocks(records: &Records, cells: &[&Cell], tag: &PublishedTag) -> Opt
 
 fn value(trial: &Trial, measurement: &Measurement, cell: &Cell, quantity: &Quantity) -> Option<f64> {
     let FigureName(name) = quantity.figure;
-    let value = match name.as_str() {
+    let of_window = |name: &str| match name {
         _ if quantity.figure.is_metric() => Some(measurement.metric.value),
         name if OF_ALL_MOUNTS.contains(&name) && quantity.part.is_none() => of_all_mounts(name, measurement),
         name => report::figure_of(trial, cell, quantity.transaction, quantity.part, name),
+    };
+    let value = match quantity.event {
+        Some(side) => report::figure_beside_event(measurement, side, name),
+        None => of_window(name),
     };
     let divisor = match quantity.per {
         None => 1.0,
@@ -203,7 +216,7 @@ fn of_all_mounts(name: &str, measurement: &Measurement) -> Option<f64> {
     let per_s = |count: Option<f64>| Some(count? / measurement.duration_s);
     let kib = |bytes: Option<f64>, count: Option<f64>| Some(bytes? / count? / 1024.0);
     match name {
-        "cpu_busy_percent" => Some(measurement.cpu.busy * 100.0),
+        report::CPU_BUSY_PERCENT => Some(measurement.cpu.busy * 100.0),
         "reads_per_s" => per_s(sum(|of| of.reads)),
         "writes_per_s" => per_s(sum(|of| of.writes)),
         "reads_and_writes_per_s" => per_s(sum(|of| of.reads + of.writes)),
@@ -215,6 +228,7 @@ fn of_all_mounts(name: &str, measurement: &Measurement) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::PartView;
 
     fn tag(figure: &str) -> PublishedTag {
         let text = format!("study = \"x\"\ntable = \"t\"\nrow = {{}}\nfigure = \"{figure}\"");
@@ -244,6 +258,30 @@ mod tests {
             means(&tag("server_mean_nothing")),
             Err(format!("cell {} has no `server_mean_nothing`", cell.name))
         );
+    }
+
+    #[test]
+    fn a_figure_beside_an_event_is_of_the_seconds_on_its_side() {
+        let text = include_str!("../../../../../records/quickstart/records.jsonl");
+        let mut records = crate::record::input::parse(text, "quickstart").unwrap();
+        let cell = records.header.cells[0].clone();
+        for measurement in records.trials.iter_mut().filter_map(|trial| trial.measurement.as_mut()) {
+            measurement.duration_s = 4.0;
+            let part = |from_s, to_s| PartView { from_s, to_s, ..PartView::default() };
+            measurement.parts = vec![part(0.0, 3.0), part(3.0, 4.0)];
+            measurement.series.server = [("history_list".to_owned(), vec![10.0, 30.0, 20.0, 7.0])].into();
+            measurement.series.cpu_busy = vec![0.25, 0.25, 0.25, 0.5];
+        }
+        let of = |name: &str, event: &str| {
+            let text = format!("of = {{ scenario = \"x\" }}\nfigure = \"{name}\"\nevent = \"{event}\"");
+            let figure: FoundFigure = toml::from_str(&text).unwrap();
+            Some(of_cell(&records, &cell, &Quantity::of(&figure))?[0].value)
+        };
+        let sides = |name: &str| [of(name, "before"), of(name, "after")];
+        assert_eq!(sides("server_mean_history_list"), [Some(20.0), Some(7.0)]);
+        assert_eq!(sides("server_highest_history_list"), [Some(30.0), Some(7.0)]);
+        assert_eq!(sides("cpu_busy_percent"), [Some(25.0), Some(50.0)]);
+        assert_eq!(sides("recovery_s"), [None, None], "it has no seconds");
     }
 
     #[test]

@@ -12,6 +12,7 @@ use spindle_base::explain::read_toml;
 use super::folder::{Folder, folders};
 use crate::claims::check::Check;
 use crate::record::{FigureName, Per};
+use crate::report::EventSide;
 
 static READINGS: LazyLock<Vec<(&str, Reading)>> = LazyLock::new(|| {
     let parse = |folder: &Folder| {
@@ -91,6 +92,8 @@ pub struct FoundFigure {
     pub transaction: Option<String>,
     pub per: Option<Per>,
     pub divide_by: Option<f64>,
+    /// Of a series, the seconds on this side of the window's first event.
+    pub event: Option<EventSide>,
 }
 
 /// Cells of a scenario of the study, by their names; without any, all.

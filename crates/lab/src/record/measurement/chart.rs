@@ -12,7 +12,7 @@ pub struct ChartHead {
 }
 
 /// The unit of a series, with which its name ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SeriesUnit {
     Bytes,

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use itertools::Itertools as _;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use spindle_stats::fewest_for_quantile;
 
@@ -216,6 +216,31 @@ pub(crate) fn figure_of(
     figures(trial, cell).into_iter().find(is_it)?.value
 }
 
+/// Seconds of a window beside an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum EventSide {
+    Before,
+    After,
+}
+
+/// Share of the cores' time, as a figure beside those of the CSV.
+pub(crate) const CPU_BUSY_PERCENT: &str = "cpu_busy_percent";
+
+/// A figure of a series, for the seconds on that side of the window's first event.
+pub(crate) fn figure_beside_event(measurement: &Measurement, side: EventSide, name: &str) -> Option<f64> {
+    let part = match side {
+        EventSide::Before => measurement.parts.first()?,
+        EventSide::After => measurement.parts.get(1)?,
+    };
+    let seconds = |series: &[f64]| part.seconds(series, measurement.duration_s).to_vec();
+    if name == CPU_BUSY_PERCENT {
+        return Some(spindle_stats::mean(&seconds(&measurement.series.cpu_busy))? * 100.0);
+    }
+    let server = measurement.series.server.iter().map(|(name, series)| (name.clone(), seconds(series)));
+    of_series("server", &server.collect()).into_iter().find(|figure| figure.metric == name)?.value
+}
+
 fn phases(trial: &Trial) -> impl Iterator<Item = Figure> {
     trial.phases_s.iter().map(|(phase, seconds)| figure(&format!("phase_{phase}_s"), *seconds))
 }
@@ -322,7 +347,7 @@ fn of_series(whose: &str, series: &BTreeMap<String, Vec<f64>>) -> Vec<Figure> {
 }
 
 /// The standard deviation over the mean.
-fn variation(values: &[f64]) -> Option<f64> {
+pub(super) fn variation(values: &[f64]) -> Option<f64> {
     let mean = spindle_stats::mean(values).filter(|mean| *mean > 0.0)?;
     let squares = values.iter().map(|value| (value - mean).powi(2)).collect_vec();
     Some(spindle_stats::mean(&squares)?.sqrt() / mean)

@@ -1,5 +1,7 @@
 //! The events of a run: figures of the parts of the window before and after each.
 
+mod levels;
+
 use itertools::Itertools as _;
 use serde::Serialize;
 use spindle_stats::{CONFIDENCE, Sample, compare, mean, mean_interval};
@@ -7,6 +9,7 @@ use spindle_stats::{CONFIDENCE, Sample, compare, mean, mean_interval};
 use super::{CellView, Range, Ratio, cell::measured};
 use crate::record::{EventView, Measurement, PartView, Trial};
 use crate::report::Records;
+pub(crate) use levels::Level;
 
 /// One event in one cell.
 #[derive(Debug, Clone, Serialize)]
@@ -29,6 +32,9 @@ pub struct EventRow {
     pub after: Figures,
     /// After to before, of the metric.
     pub ratio: Option<Ratio>,
+    /// What the server's series and the cores were.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub levels: Vec<Level>,
 }
 
 /// Means over the trials.
@@ -63,6 +69,8 @@ fn of_cell(cell: &CellView, trials: &[(&Trial, &Measurement)]) -> Vec<EventRow> 
     let Some((_, first)) = trials.first() else { return Vec::new() };
     // Events at one time end one part together.
     let times: Vec<f64> = first.events.iter().map(|event| event.planned_s).dedup().collect();
+    let measured: Vec<(u32, &Measurement)> =
+        trials.iter().map(|(trial, found)| (trial.block, *found)).collect();
     let row = |event: &EventView| {
         let part = times.iter().position(|time| *time == event.planned_s)?;
         let parts: Vec<(u32, [&PartView; 2])> = trials
@@ -91,6 +99,7 @@ fn of_cell(cell: &CellView, trials: &[(&Trial, &Measurement)]) -> Vec<EventRow> 
             before: figures(parts.iter().map(|(_, [before, _])| *before))?,
             after: figures(parts.iter().map(|(_, [_, after])| *after))?,
             ratio: compare(&samples(0), &samples(1), CONFIDENCE).as_ref().map(Ratio::new),
+            levels: levels::levels(&measured, part),
         })
     };
     first.events.iter().filter_map(row).collect()
