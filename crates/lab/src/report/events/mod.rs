@@ -67,7 +67,8 @@ pub(super) fn text(view: &View) -> String {
         });
         let changes = changes.collect_vec();
         if !changes.is_empty() {
-            let sentence = format!("  of the server and the cores: {}", changes.join("; "));
+            let changes = changes.join("; ");
+            let sentence = format!("- {}, of the server and the cores{of_cell}: {changes}", row.time());
             let _ = writeln!(page, "{}", wrapped(&sentence, "  "));
         }
     }
