@@ -4,6 +4,7 @@
 //! is a pure function of them. A failed trial is a line with `error`. Names contain the units. Times of day
 //! are UTC, RFC 3339.
 
+use itertools::Itertools as _;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -155,6 +156,24 @@ impl Header {
         let Some(cell) = self.cells.iter().find(|cell| cell.name == name) else { return name.to_owned() };
         let is_shared = self.cells.iter().any(|other| other.name != name && other.label == cell.label);
         if is_shared { format!("{} ({name})", cell.label) } else { cell.label.clone() }
+    }
+
+    /// The cells that are compared with each other, by their indices: those of one workload, whatever is swept. A workload with
+    /// a single cell joins the first family. The first cell of a family is its baseline.
+    pub fn families(&self) -> Vec<Vec<usize>> {
+        let workload = |index: &usize| self.cells[*index].bases().1;
+        let by_workload = (0..self.cells.len()).into_group_map_by(workload).into_values();
+        let mut families: Vec<Vec<usize>> = by_workload.sorted().collect();
+        if families.is_empty() {
+            return families;
+        }
+        let mut first = families.remove(0);
+        let (alone, mut others): (Vec<_>, Vec<_>) =
+            families.into_iter().partition(|family| family.len() == 1);
+        first.extend(alone.into_iter().flatten());
+        first.sort_unstable();
+        others.insert(0, first);
+        others
     }
 }
 

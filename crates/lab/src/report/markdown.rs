@@ -13,7 +13,8 @@ pub(super) fn page(view: &View) -> String {
     let scenario = &view.header.scenario;
     let question: Vec<String> = scenario.question.trim().lines().map(escaped).collect();
     let mut page = format!("# {}\n\n{}\n\n", escaped(&scenario.title), question.join("\n"));
-    section(&mut page, &format!("**{}**", escaped(&view.verdict.sentence)), &view.verdict.details);
+    let sentences = view.verdict.sentence.lines().map(|sentence| format!("**{}**", escaped(sentence)));
+    section(&mut page, &sentences.collect::<Vec<_>>().join("\n\n"), &view.verdict.details);
     page += &table(view);
     let footnotes = view.footnotes.iter().map(|note| format!("{}\n", escaped(note)));
     page.extend(std::iter::once("\n".to_owned()).chain(footnotes.map(|note| note + "\n")));
@@ -149,10 +150,10 @@ fn section(page: &mut String, head: &str, items: &[String]) {
 }
 
 fn table(view: &View) -> String {
-    let compared = view
-        .baseline_title
-        .as_deref()
-        .map_or_else(|| "ratio".to_owned(), |title| format!("compared with {}", format::the(title)));
+    let compared = match &view.baseline_title {
+        Some(title) => format!("compared with {}", format::the(title)),
+        None => "compared with the first of the workload".to_owned(),
+    };
     let unit = escaped(view.metric.as_deref().unwrap_or("throughput"));
     let mut table = format!(
         "| {} | {unit} | 95 % interval | p50 ms | p95 ms | p99 ms | {} | verdict | bottleneck | warnings |\n\
@@ -171,7 +172,7 @@ fn table(view: &View) -> String {
         };
         let ratio = match &cell.ratio {
             Some(ratio) => ratio.bounded(cell.verdict.as_ref().and_then(|verdict| verdict.bound)),
-            None if view.baseline.as_deref() == Some(&cell.name) => "1".to_owned(),
+            None if cell.is_baseline() => "1".to_owned(),
             None => "-".to_owned(),
         };
         let verdict = cell.verdict.as_ref().map_or_else(|| "-".to_owned(), Verdict::words);

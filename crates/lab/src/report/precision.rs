@@ -1,7 +1,7 @@
 //! How precisely the figures of a run with `until` are known, and which cells need further trials.
 //!
-//! A cell is compared with the first one. A cell whose figure counts something else has no ratio; then its own
-//! mean is to be known as precisely. See [`spindle_stats::precision`] for the rule.
+//! A cell is compared with the first one of its family ([`crate::record::Header::families`]). A cell whose figure
+//! counts something else has no ratio; then its own mean is to be known as precisely. See [`spindle_stats::precision`] for the rule.
 
 mod window;
 
@@ -50,28 +50,31 @@ pub(crate) fn groups(records: &Records, until: &Until, last_block: u32) -> Vec<G
     };
     let all: Vec<Vec<Sample>> = cells.iter().map(|cell| in_time(&cell.name)).collect();
     let is_given_up = |index: usize| all[index].is_empty() && has_given_up(records, &cells[index]);
-    let measured: Vec<usize> = (0..cells.len()).filter(|index| !is_given_up(*index)).collect();
-    let of_first = |index: &usize| {
-        let names = [0, *index].map(|index| metric(records, &cells[index].name).map(|metric| &metric.name));
-        !matches!(names, [Some(first), Some(other)] if first != other)
-    };
-    let (with_first, alone): (Vec<usize>, Vec<usize>) = match measured.first() {
-        Some(0) => measured[1..].iter().partition(|index| of_first(index)),
-        _ => (Vec::new(), measured.clone()),
+    let name = |index: usize| metric(records, &cells[index].name).map(|metric| &metric.name);
+    let is_like = |first: usize, other: usize| match (name(first), name(other)) {
+        (Some(first), Some(other)) => first == other,
+        _ => true,
     };
     let goal = until.goal();
     let trials = |index: usize| CellTrials {
         samples: &all[index],
         cost_s: records.mean_real_s(&cells[index].name).unwrap_or(1.0),
     };
-    let candidates: Vec<CellTrials> = with_first.iter().map(|index| trials(*index)).collect();
-    let first_alone = measured.first() == Some(&0) && candidates.is_empty();
-    let mut groups = Vec::new();
-    if !candidates.is_empty() {
-        let outlook = outlook(trials(0), &candidates, &goal);
-        groups.push(Group { baseline: Some(0), candidates: with_first, outlook });
+    let (mut groups, mut alone) = (Vec::new(), Vec::new());
+    for family in records.header.families() {
+        let first = family[0];
+        let measured = family.into_iter().filter(|index| !is_given_up(*index));
+        let is_candidate = |index: &usize| *index != first && !is_given_up(first) && is_like(first, *index);
+        let (candidates, others): (Vec<usize>, Vec<usize>) = measured.partition(is_candidate);
+        let is_compared = !candidates.is_empty();
+        alone.extend(others.into_iter().filter(|index| *index != first || !is_compared));
+        if is_compared {
+            let of_candidates: Vec<CellTrials> = candidates.iter().map(|index| trials(*index)).collect();
+            let outlook = outlook(trials(first), &of_candidates, &goal);
+            groups.push(Group { baseline: Some(first), candidates, outlook });
+        }
     }
-    for index in first_alone.then_some(0).into_iter().chain(alone) {
+    for index in alone {
         // The ratio to one is the mean itself, and nothing makes it decisive.
         let ones: Vec<Sample> = all[index].iter().map(|sample| Sample { value: 1.0, ..*sample }).collect();
         let free = CellTrials { samples: &ones, cost_s: f64::MIN_POSITIVE };

@@ -32,7 +32,10 @@ pub(super) fn page(view: &View, colour: bool) -> String {
         let _ = write!(page, "\n{}", super::matrix::text(view).trim_end());
         page.push('\n');
     }
-    let _ = writeln!(page, "\n{}", bold(&wrapped(&view.verdict.sentence, "")));
+    page.push('\n');
+    for sentence in view.verdict.sentence.lines() {
+        let _ = writeln!(page, "{}", bold(&wrapped(sentence, "")));
+    }
     page += &super::events::text(view);
     let sentences = view.verdict.details.iter().chain(&view.replication).map(|text| format!("- {text}"));
     let warnings = view.warnings.iter().map(|warning| {
@@ -53,10 +56,12 @@ pub(super) fn page(view: &View, colour: bool) -> String {
 fn introduction(view: &View) -> String {
     let metric = view.metric.as_deref().unwrap_or("throughput");
     let compared = match &view.baseline_title {
-        Some(title) if view.cells.len() > 1 => {
-            format!(" Ratio: compared with {}, and its 95 % interval.", format::the(title))
+        _ if view.cells.len() == 1 => String::new(),
+        Some(title) => format!(" Ratio: compared with {}, and its 95 % interval.", format::the(title)),
+        None if view.cells.iter().any(|cell| cell.ratio.is_some()) => {
+            " Ratio: compared with the first of the same workload, and its 95 % interval.".to_owned()
         }
-        _ => String::new(),
+        None => String::new(),
     };
     format!("{}; latency in ms; {}.{compared}", capitalized(metric), trials(view))
 }
@@ -106,7 +111,7 @@ fn table(view: &View) -> Vec<String> {
     if view.lower_is_better {
         "seconds".clone_into(&mut rows[0][1]);
     }
-    rows.extend(view.cells.iter().map(|cell| row(view, cell)));
+    rows.extend(view.cells.iter().map(row));
     let longest = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let mut widths = [0; 8];
     for (index, most) in WIDEST.iter().enumerate() {
@@ -116,13 +121,13 @@ fn table(view: &View) -> Vec<String> {
     rows.iter().flat_map(|row| aligned(row, &widths, |column| COLUMNS[column].1)).collect()
 }
 
-fn row(view: &View, cell: &CellView) -> [String; 8] {
+fn row(cell: &CellView) -> [String; 8] {
     let latency =
         |pick: fn(&Quantiles) -> Option<f64>| format::optional(cell.latency.as_ref().and_then(pick));
     let throughput = cell.throughput.as_ref().map(|throughput| throughput.marked(cell));
     let ratio = match &cell.ratio {
         Some(ratio) => terse(ratio, cell.verdict.as_ref()),
-        None if view.baseline.as_deref() == Some(&cell.name) => "1".to_owned(),
+        None if cell.is_baseline() => "1".to_owned(),
         None => "-".to_owned(),
     };
     let warnings = match cell.warnings.as_slice() {

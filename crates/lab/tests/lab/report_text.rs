@@ -156,6 +156,52 @@ fn json_says_what_the_table_says() {
 }
 
 #[test]
+fn each_workload_is_compared_by_itself() {
+    let view = View::new(&crate::report_support::records(&tests()));
+    let compared = view.cells.iter().map(|cell| {
+        let baseline = cell.baseline.as_ref().map(|baseline| baseline.name.as_str());
+        let ratio = cell.ratio.as_ref().map_or_else(|| "1".to_owned(), |ratio| number(ratio.ratio));
+        format!("{} to {}: {ratio}", cell.name, baseline.unwrap_or("none"))
+    });
+    let compared: Vec<String> = compared.collect();
+    insta::assert_snapshot!(compared.join("\n"), @r"
+    hdd-7200/insert to hdd-7200/insert: 1
+    x25-m/insert to hdd-7200/insert: 2.77
+    hdd-7200/scan to hdd-7200/scan: 1
+    x25-m/scan to hdd-7200/scan: 1.00
+    hdd-7200/select to hdd-7200/select: 1
+    x25-m/select to hdd-7200/select: 0.713
+    ");
+    assert_eq!(view.baseline, None);
+    let text = render(&tests(), Format::Text);
+    assert!(text.contains("Ratio: compared with the first of"), "{text}");
+}
+
+#[test]
+fn workloads_that_count_different_things_have_answers_of_their_own() {
+    let mut mixed = crate::report_support::records(&tests());
+    for trial in mixed.trials.iter_mut().filter(|trial| trial.cell.ends_with("/scan")) {
+        "rows per second".clone_into(&mut trial.measurement.as_mut().expect("measured").metric.name);
+    }
+    insta::assert_snapshot!(View::new(&mixed).verdict.sentence, @r"
+    `insert`: The x25-m gives 2.77 times the new-order transactions of the hdd-7200.
+    `scan`: The x25-m gives no more than the hdd-7200 (the same within 5 %).
+    `select`: The hdd-7200 gives the most: the x25-m gives 0.713 times that.
+    ");
+}
+
+#[test]
+fn workloads_of_one_cell_each_are_compared_with_the_first() {
+    let single = with_header(&file(&[DISK, FLASH, CARD], 3, |_, _| {}), |header| {
+        for (cell, workload) in header.cells.iter_mut().zip(["direct", "split", "servers-2"]) {
+            workload.clone_into(&mut cell.workload);
+        }
+    });
+    let view = View::new(&crate::report_support::records(&single));
+    assert_eq!(view.baseline.as_deref(), Some(DISK.name));
+}
+
+#[test]
 fn verdicts_of_every_shape() {
     let verdicts: Vec<String> = std::iter::once(("quickstart", quickstart()))
         .chain(shapes())

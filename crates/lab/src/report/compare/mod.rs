@@ -67,20 +67,30 @@ impl Comparisons {
     }
 }
 
-/// Compares every cell of one file with its first cell, or with the named one. A difference up to the margin,
+/// Compares every cell of one file with the first cell of its family, or with the named one. A difference up to the margin,
 /// a share, does not matter.
 ///
 /// # Errors
 /// The file has one cell only.
 pub fn within(side: &Side, margin: f64) -> Result<Comparisons, Mistake> {
     let cells = &side.records.header.cells;
-    let [first, _, ..] = cells.as_slice() else {
+    if cells.len() < 2 {
         let words = "has one cell only; name a second file or cell to compare it with";
         return Err(Mistake::new(format!("{}: {words}", side.file)));
+    }
+    let with = |first: &Cell, other: &Cell| pair((side, first), (side, other), true, margin);
+    let pairs: Vec<Pair> = match side.cell() {
+        Some(first) => {
+            cells.iter().filter(|cell| cell.name != first.name).map(|other| with(first, other)).collect()
+        }
+        None => {
+            let families = side.records.header.families();
+            let of = |family: &Vec<usize>| {
+                family[1..].iter().map(|other| with(&cells[family[0]], &cells[*other])).collect_vec()
+            };
+            families.iter().flat_map(of).collect()
+        }
     };
-    let first = side.cell().unwrap_or(first);
-    let others = cells.iter().filter(|cell| cell.name != first.name);
-    let pairs: Vec<Pair> = others.map(|other| pair((side, first), (side, other), true, margin)).collect();
     let warnings = warnings(&pairs);
     Ok(Comparisons { pairs: named(pairs), experiment: Vec::new(), warnings, differences: Vec::new() })
 }

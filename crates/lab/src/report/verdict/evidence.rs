@@ -46,7 +46,7 @@ impl Evidence {
     /// differ in their programs: those ran on the same cores.
     pub(super) fn limit(&self, title: &str, cores_count: bool) -> Option<(Limit, String)> {
         let of_trials = |count: usize| format!("in {count} of {}", plural(self.trial_count, "trial"));
-        if self.client_trials > 0 && 2 * self.client_trials >= self.trial_count {
+        if are_usual(self.client_trials, self.trial_count) {
             let words = format!("the load generator limited {title} {}", of_trials(self.client_trials));
             return Some((Limit::LoadGenerator, words));
         }
@@ -57,8 +57,7 @@ impl Evidence {
 
     /// The same of an emulator that answered late.
     pub(super) fn lateness(&self, title: &str) -> Option<String> {
-        let is_usual = self.late_trials > 0 && 2 * self.late_trials >= self.trial_count;
-        is_usual.then(|| {
+        are_usual(self.late_trials, self.trial_count).then(|| {
             let (share, count) = (percent(self.late_share), self.late_trials);
             let trials = plural(self.trial_count, "trial");
             format!(
@@ -78,13 +77,18 @@ pub(crate) fn puts_off_writes(records: &Records, cell: &str) -> bool {
     let trials = measured(records, cell);
     let is_one = |warning: &Warning| matches!(warning, Warning::WritesPutOff { .. });
     let count = trials.iter().filter(|(trial, _)| trial.warnings.iter().any(is_one)).count();
-    count > 0 && 2 * count >= trials.len()
+    are_usual(count, trials.len())
+}
+
+/// Whether so many of the trials are at least half of them.
+fn are_usual(count: usize, trial_count: usize) -> bool {
+    count > 0 && 2 * count >= trial_count
 }
 
 /// The trials that the cores limited, if they are at least half: their number, and the busy share of all cores.
 fn cores(trials: &[(&Trial, &Measurement)]) -> Option<(usize, f64)> {
     let busy: Vec<f64> = trials.iter().filter_map(|(trial, _)| busy_share(trial)).collect();
-    let share = spindle_stats::mean(&busy).filter(|_| 2 * busy.len() >= trials.len());
+    let share = spindle_stats::mean(&busy).filter(|_| are_usual(busy.len(), trials.len()));
     share.map(|share| (busy.len(), share))
 }
 

@@ -56,6 +56,9 @@ pub struct CellView {
     pub throughput: Option<Throughput>,
     /// Over all transactions of all trials; also `None` when a histogram is missing.
     pub latency: Option<Quantiles>,
+    /// The cell with which this one and the others of its family are compared ([`crate::record::Header::families`]): the first
+    /// that was measured.
+    pub baseline: Option<Baseline>,
     /// Ratio to the baseline; `None` for the baseline itself.
     pub ratio: Option<Ratio>,
     /// Compared with the baseline; `None` for the baseline itself.
@@ -75,6 +78,14 @@ pub struct CellView {
     pub storages: Vec<StorageView>,
     /// Present for a measured server with replicas.
     pub replication: Option<ReplicationSummary>,
+}
+
+#[derive(Debug, Clone, Serialize, PartialEq, Eq, Hash)]
+pub struct Baseline {
+    /// [`CellView::name`].
+    pub name: String,
+    /// [`CellView::title`].
+    pub title: String,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -233,6 +244,11 @@ impl Ratio {
 }
 
 impl CellView {
+    /// Whether others are compared with this cell.
+    pub(in crate::report) fn is_baseline(&self) -> bool {
+        self.baseline.as_ref().is_some_and(|baseline| baseline.name == self.name)
+    }
+
     pub(super) fn new(records: &Records, cell: &Cell) -> Self {
         let trials = measured(records, &cell.name);
         let measurements: Vec<&Measurement> = trials.iter().map(|(_, measurement)| *measurement).collect();
@@ -254,6 +270,7 @@ impl CellView {
             differences: Vec::new(),
             throughput: throughput(&measurements),
             latency: merged(measurements.iter().map(|measurement| &measurement.latency)),
+            baseline: None,
             ratio: None,
             verdict: None,
             bottleneck: bottleneck(&trials).map(|found| CellBottleneck {

@@ -18,7 +18,7 @@ mod table;
 mod verdict;
 mod warnings;
 
-use self::cell::Failure;
+use self::cell::{Baseline, Failure};
 pub use self::cell::{CellView, Range, Ratio};
 pub(crate) use self::cell::{failure, measured, metric, samples, set_aside, warning_names};
 use self::charts::Charts;
@@ -45,7 +45,7 @@ use spindle_base::text::plural;
 pub struct View {
     pub header: Header,
     pub verdict: VerdictView,
-    /// The first cell with a number. The other cells are compared with it.
+    /// The cell with which all others are compared. `None` if several workloads have their own ([`CellView::baseline`]).
     pub baseline: Option<String>,
     /// Its [`CellView::title`].
     pub baseline_title: Option<String>,
@@ -118,39 +118,34 @@ impl View {
     pub fn new(records: &Records) -> Self {
         let header = &records.header;
         let mut cells: Vec<CellView> = header.cells.iter().map(|cell| CellView::new(records, cell)).collect();
-        let baseline = cells.iter().find(|cell| cell.throughput.is_some()).map(|cell| cell.name.clone());
-        if let Some(baseline) = &baseline {
-            for cell in cells.iter_mut().filter(|cell| cell.name != *baseline) {
-                if let Some(judged) = judged(records, baseline, &cell.name) {
-                    (cell.ratio, cell.verdict) = (judged.ratio, Some(judged.verdict));
-                }
-                cell.differences = storage::differences(header, &cell.name, baseline);
-            }
+        for family in header.families() {
+            compare_with_first(records, &mut cells, &family);
         }
         let throughputs = cells.iter().filter_map(|cell| cell.throughput.as_ref()).collect_vec();
         let metric = throughputs.iter().map(|throughput| &throughput.name).all_equal_value().ok().cloned();
         let lower_is_better =
             metric.is_some() && throughputs.iter().all(|throughput| throughput.lower_is_better);
         let failures = warnings::failures(records);
-        let baseline_mean = throughputs.first().map(|throughput| throughput.mean);
+        let baselines = cells.iter().filter_map(|cell| cell.baseline.as_ref());
+        let baseline = baselines.unique_by(|baseline| &baseline.name).exactly_one().ok().cloned();
         let sweeps = SweepView::all(records, &cells);
-        let peaks: Vec<&str> = sweeps.first().into_iter().flat_map(SweepView::peaks).collect();
+        let of_first_key = sweeps.iter().filter(|sweep| sweep.key == sweeps[0].key);
+        let peaks: Vec<&str> = of_first_key.flat_map(SweepView::peaks).collect();
         let events = events::rows(records, &cells);
-        let trials = TrialTable::new(records, &cells, baseline.as_deref());
-        let verdict =
-            VerdictView::new(records, &cells, &peaks, baseline.as_deref(), metric.as_deref(), &failures);
+        let trials = TrialTable::new(records, &cells);
+        let verdict = VerdictView::new(records, &cells, &peaks, &failures);
         Self {
             verdict,
             subject: subject(header),
-            baseline_title: baseline.as_ref().map(|name| header.title(name)),
-            baseline,
+            baseline_title: baseline.as_ref().map(|baseline| baseline.title.clone()),
+            baseline: baseline.map(|baseline| baseline.name),
             lower_is_better,
             warnings: warnings::warnings(records),
             failures,
             how_many_trials: precision::how_many_trials(records, subject(header)),
             which_interval: precision::which_interval(records),
             storages: storage::sentences(cells.iter().flat_map(|cell| &cell.storages)),
-            footnotes: footnotes(&cells, baseline_mean),
+            footnotes: footnotes(&cells),
             checks: checks(records),
             notes: notes(records, &cells),
             start: start(header),
@@ -174,6 +169,22 @@ impl View {
     }
 }
 
+/// Compares the cells of a family with the first of them that was measured.
+fn compare_with_first(records: &Records, cells: &mut [CellView], family: &[usize]) {
+    let Some(first) = family.iter().find(|index| cells[**index].throughput.is_some()) else { return };
+    let baseline = Baseline { name: cells[*first].name.clone(), title: cells[*first].title.clone() };
+    for index in family {
+        let cell = &mut cells[*index];
+        if index != first {
+            if let Some(judged) = judged(records, &baseline.name, &cell.name) {
+                (cell.ratio, cell.verdict) = (judged.ratio, Some(judged.verdict));
+            }
+            cell.differences = storage::differences(&records.header, &cell.name, &baseline.name);
+        }
+        cell.baseline = Some(baseline.clone());
+    }
+}
+
 /// Two cells of a run. `None` for a cell that is not in its header.
 pub(super) fn judged(records: &Records, baseline: &str, candidate: &str) -> Option<Judged> {
     let find = |name: &str| records.header.cells.iter().find(|cell| cell.name == name);
@@ -187,7 +198,7 @@ fn subject(header: &Header) -> &'static str {
 }
 
 /// The reasons for `†`, `‡` and `-` in the tables, and for a ratio that contradicts the means.
-fn footnotes(cells: &[CellView], baseline_mean: Option<f64>) -> Vec<String> {
+fn footnotes(cells: &[CellView]) -> Vec<String> {
     let few = cells.iter().any(|cell| cell.has_few_events);
     let few = few.then(|| {
         "† From too few transactions: see the warning, which names the window that is needed.".to_owned()
@@ -197,14 +208,18 @@ fn footnotes(cells: &[CellView], baseline_mean: Option<f64>) -> Vec<String> {
         "‡ The load was not steady: see the warning, which says what was still changing.".to_owned()
     });
     let latencies = cells.iter().filter_map(|cell| cell.latency.as_ref());
-    let contrary = contrary(cells, baseline_mean.unwrap_or_default());
-    few.into_iter().chain(moving).chain(contrary).chain(latency::footnote(latencies)).collect()
+    few.into_iter().chain(moving).chain(contrary(cells)).chain(latency::footnote(latencies)).collect()
 }
 
 /// Cells whose ratio says more than one where the means say less, or the reverse.
-fn contrary(cells: &[CellView], baseline_mean: f64) -> Option<String> {
+fn contrary(cells: &[CellView]) -> Option<String> {
+    let mean = |name: &str| {
+        let cell = cells.iter().find(|cell| cell.name == name)?;
+        Some(cell.throughput.as_ref()?.mean)
+    };
     let is_contrary = |cell: &&CellView| {
-        let of_means = cell.throughput.as_ref().map(|throughput| throughput.mean / baseline_mean);
+        let of_baseline = cell.baseline.as_ref().and_then(|baseline| mean(&baseline.name));
+        let of_means = mean(&cell.name).zip(of_baseline).map(|(mean, of_baseline)| mean / of_baseline);
         let of_pairs = cell.ratio.as_ref().map(|ratio| ratio.ratio);
         of_means.zip(of_pairs).is_some_and(|(of_means, of_pairs)| {
             let is_one = |ratio: f64| format::number(ratio) == "1.00";

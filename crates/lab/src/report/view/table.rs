@@ -46,8 +46,8 @@ const OF_TRIAL: [&str; 12] = [
 const OF_FIGURE: [&str; 6] = ["transaction", "part", "metric", "unit", "value", "text"];
 
 impl TrialTable {
-    /// The trials, and after them the comparison of each cell with the baseline.
-    pub(super) fn new(records: &Records, cells: &[CellView], baseline: Option<&str>) -> TrialTable {
+    /// The trials, and after them the comparison of each cell with its baseline.
+    pub(super) fn new(records: &Records, cells: &[CellView]) -> TrialTable {
         let cell = |trial: &Trial| records.header.cells.iter().find(|cell| cell.name == trial.cell);
         let trials = records.trials.iter().filter_map(|trial| Some((trial, cell(trial)?)));
         let set_aside =
@@ -61,7 +61,7 @@ impl TrialTable {
         let compared = cells.iter().zip(&records.header.cells).flat_map(|(view, cell)| {
             let head = head_of_cell(records, cell);
             let row = move |figure: Figure| head.iter().cloned().chain(figure.values()).collect();
-            comparison(view, baseline.unwrap_or_default()).into_iter().map(row)
+            comparison(view).into_iter().map(row)
         });
         let columns = [&OF_TRIAL[..], &OF_FIGURE[..]].concat();
         TrialTable { columns, rows: rows.chain(compared).collect() }
@@ -97,9 +97,9 @@ fn head_of_cell(records: &Records, cell: &Cell) -> [Value; OF_TRIAL.len()] {
 }
 
 /// Ratio and verdict of a cell, which name the baseline in `text`.
-fn comparison(cell: &CellView, baseline: &str) -> Vec<Figure> {
-    let Some(verdict) = &cell.verdict else { return Vec::new() };
-    let of = |field: &str, value: f64| Figure { text: baseline.to_owned(), ..figure(field, value) };
+fn comparison(cell: &CellView) -> Vec<Figure> {
+    let (Some(verdict), Some(baseline)) = (&cell.verdict, &cell.baseline) else { return Vec::new() };
+    let of = |field: &str, value: f64| Figure { text: baseline.name.clone(), ..figure(field, value) };
     let words = |field: &str, text: &str| Figure {
         metric: field.to_owned(),
         text: text.to_owned(),

@@ -3,11 +3,12 @@
 
 mod ladder;
 
+use itertools::Itertools as _;
 use serde::Serialize;
 
 use super::{
     bottleneck::bottleneck_sentence,
-    cell::{CellView, Failure},
+    cell::{Baseline, CellView, Failure},
 };
 use crate::report::format::{self, the, the_first};
 use crate::report::{Records, advice};
@@ -15,7 +16,7 @@ use spindle_base::text::plural;
 
 #[derive(Debug, Clone, Serialize, PartialEq)]
 pub struct VerdictView {
-    /// The answer in one sentence.
+    /// The answer in one sentence. For several workloads a line for each.
     pub sentence: String,
     /// The limit of each cell, the parameters in which its storage differs, and missing data.
     pub details: Vec<String>,
@@ -23,27 +24,58 @@ pub struct VerdictView {
 
 impl VerdictView {
     /// Of a sweep, only the cells at the `peaks` of its curves are compared in the sentence, with the first of them. The
-    /// details are about each one's ratio to the `baseline`.
-    pub(super) fn new(
-        records: &Records,
-        cells: &[CellView],
-        peaks: &[&str],
-        baseline: Option<&str>,
-        metric: Option<&str>,
-        failures: &[Failure],
-    ) -> Self {
+    /// details are about each one's ratio to its baseline.
+    pub(super) fn new(records: &Records, cells: &[CellView], peaks: &[&str], failures: &[Failure]) -> Self {
         let is_of_verdict = |cell: &&CellView| peaks.is_empty() || peaks.contains(&cell.name.as_str());
         let measured = cells.iter().filter(|cell| cell.throughput.is_some()).filter(is_of_verdict);
         let measured: Vec<&CellView> = measured.collect();
-        let first = if peaks.is_empty() { baseline } else { peaks.first().copied() };
-        let sentence = match (measured.as_slice(), first, metric) {
-            ([], ..) if records.trials.is_empty() => "No trial has been recorded yet.".to_owned(),
-            ([], ..) => format!("Nothing was measured: {}.", all_failed(failures.len())),
-            ([only], ..) => single(only),
-            (_, Some(first), Some(metric)) => ladder::sentence(records, &measured, first, metric),
-            _ => "The figures count different things, so they are not compared.".to_owned(),
+        let baselines = measured.iter().map(|cell| &cell.baseline).unique();
+        let family = |baseline: &Option<Baseline>| {
+            measured.iter().copied().filter(|cell| cell.baseline == *baseline).collect()
         };
-        Self { sentence, details: details(cells, &measured, baseline, failures) }
+        let families: Vec<Vec<&CellView>> = baselines.map(family).collect();
+        let sentence = match families.as_slice() {
+            [] if records.trials.is_empty() => "No trial has been recorded yet.".to_owned(),
+            [] => format!("Nothing was measured: {}.", all_failed(failures.len())),
+            [family] => of_family(records, family, peaks),
+            several if several.len() <= FAMILIES_MOST => several
+                .iter()
+                .map(|family| {
+                    let cells = family.iter().map(|cell| without_workload(cell)).collect_vec();
+                    let answer = of_family(records, &cells.iter().collect_vec(), peaks);
+                    format!("`{}`: {answer}", workload(family[0]))
+                })
+                .join("\n"),
+            many => format!("Each of the {} workloads has an answer of its own; see the table.", many.len()),
+        };
+        Self { sentence, details: details(&measured, cells, failures) }
+    }
+}
+
+/// Workloads whose answers are in the headline.
+const FAMILIES_MOST: usize = 3;
+
+/// Without swept values.
+fn workload(cell: &CellView) -> &str {
+    cell.workload.split('/').next().unwrap_or(&cell.workload)
+}
+
+/// For a sentence that has named the workload.
+fn without_workload(cell: &CellView) -> CellView {
+    let end = format!(", {}", cell.workload);
+    let title = cell.title.strip_suffix(&end).unwrap_or(&cell.title).to_owned();
+    CellView { title, ..cell.clone() }
+}
+
+fn of_family(records: &Records, family: &[&CellView], peaks: &[&str]) -> String {
+    let throughputs = family.iter().filter_map(|cell| cell.throughput.as_ref());
+    let metric = throughputs.map(|throughput| &throughput.name).all_equal_value().ok();
+    let is_of_family = |peak: &&&str| family.iter().any(|cell| cell.name == **peak);
+    let first = peaks.iter().find(is_of_family).copied().unwrap_or(&family[0].name);
+    match (family, metric) {
+        ([only], _) => single(only),
+        (_, Some(metric)) => ladder::sentence(records, family, first, metric),
+        (_, None) => "The figures count different things, so they are not compared.".to_owned(),
     }
 }
 
@@ -58,18 +90,12 @@ fn all_failed(count: usize) -> String {
     }
 }
 
-fn details(
-    cells: &[CellView],
-    measured: &[&CellView],
-    baseline: Option<&str>,
-    failures: &[Failure],
-) -> Vec<String> {
+fn details(measured: &[&CellView], cells: &[CellView], failures: &[Failure]) -> Vec<String> {
     let mut details: Vec<String> = measured.iter().filter_map(|cell| bottleneck_sentence(cell)).collect();
-    let baseline = cells.iter().find(|cell| Some(cell.name.as_str()) == baseline);
-    details.extend(measured.iter().filter_map(|cell| reservation(cell, baseline?)));
+    details.extend(measured.iter().filter_map(|cell| reservation(cell)));
     let differing = measured.iter().filter(|cell| !cell.differences.is_empty());
-    details.extend(differing.zip(std::iter::repeat(baseline)).filter_map(|(cell, baseline)| {
-        let (title, baseline) = (the(&cell.title), the(&baseline?.title));
+    details.extend(differing.filter_map(|cell| {
+        let (title, baseline) = (the(&cell.title), the(&cell.baseline.as_ref()?.title));
         let mut list: Vec<String> = cell.differences.iter().map(ToString::to_string).collect();
         if list.len() > DIFFERENCES_MOST {
             let more = list.split_off(DIFFERENCES_MOST).len();
@@ -102,10 +128,10 @@ fn details(
 }
 
 /// The verdict of a cell that needs its reason.
-fn reservation(cell: &CellView, baseline: &CellView) -> Option<String> {
+fn reservation(cell: &CellView) -> Option<String> {
     let verdict = cell.verdict.as_ref().filter(|verdict| verdict.needs_its_reason())?;
     let ratio = cell.ratio.as_ref().map(|ratio| format!(", ratio {}", ratio.bounded(verdict.bound)));
-    let (title, baseline) = (the_first(&cell.title), the(&baseline.title));
+    let (title, baseline) = (the_first(&cell.title), the(&cell.baseline.as_ref()?.title));
     let (words, ratio, reason) = (verdict.words(), ratio.unwrap_or_default(), &verdict.reason);
     Some(format!("{title} compared with {baseline}: {words}{ratio}: {reason}."))
 }

@@ -28,7 +28,7 @@ const TABLES: [(&str, &[&str], &str); 10] = [
     (
         "`[matrix]`",
         &["matrix"],
-        "The first name of each list belongs to the baseline of comparisons. Any further key is an axis of values: a list of values of a key \
+        "The first name of each list belongs to the baseline of comparisons. Each workload has its own baseline, unless it has a single cell. Any further key is an axis of values: a list of values of a key \
          of the workloads (`terminals = [1, 4, 16, 64]`) or of a setting of the servers (`innodb_buffer_pool_size = [\"64M\", \"128M\"]`). \
          Each value takes the place of the one in the table ([sweeps.md](sweeps.md)). At most two such axes, and 64 cells with them.",
     ),
