@@ -1,7 +1,8 @@
 //! How precisely the figures of a run with `until` are known, and which cells need further trials.
 //!
 //! A cell is compared with the first one of its family ([`crate::record::Header::families`]). A cell whose figure
-//! counts something else has no ratio; then its own mean is to be known as precisely. See [`spindle_stats::precision`] for the rule.
+//! counts something else has no ratio; then its own mean is to be known as precisely. See [`spindle_stats::precision`]
+//! for the rule.
 
 mod window;
 
@@ -286,6 +287,19 @@ pub(crate) mod tests {
         let groups = groups(&records, &UNTIL, u32::MAX);
         assert_eq!(groups.iter().map(|group| group.baseline).collect::<Vec<_>>(), [None, None]);
         assert_eq!(next(&records), [0; 0]);
+    }
+
+    #[test]
+    fn each_workload_has_a_baseline_of_its_own() {
+        let mut records = measured(&[STEADY, LOUD, STEADY, STEADY]);
+        for (cell, workload) in records.header.cells.iter_mut().zip(["oltp", "tpcc", "oltp", "tpcc"]) {
+            workload.clone_into(&mut cell.workload);
+        }
+        let groups = groups(&records, &UNTIL, u32::MAX);
+        let found: Vec<_> =
+            groups.iter().map(|group| (group.baseline, group.candidates.as_slice())).collect();
+        assert_eq!(found, [(Some(0), [2].as_slice()), (Some(1), [3].as_slice())]);
+        assert_eq!(next(&records), [1, 3]);
     }
 
     #[test]
