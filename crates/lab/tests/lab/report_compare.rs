@@ -84,6 +84,23 @@ fn a_cell_is_not_compared_with_itself() {
 }
 
 #[test]
+fn the_cells_of_a_run_are_compared_within_their_workload() {
+    let pairs = |cell: Option<&str>| -> Vec<[String; 2]> {
+        let comparisons = within(&side(&tests(), cell)).expect("several cells");
+        comparisons
+            .pairs
+            .iter()
+            .map(|pair| [&pair.baseline, &pair.candidate].map(|name| name.cell.clone()))
+            .collect()
+    };
+    let of = |test: &str| [format!("hdd-7200/{test}"), format!("x25-m/{test}")];
+    assert_eq!(pairs(None), ["insert", "scan", "select"].map(of));
+    let with_named = pairs(Some("x25-m/scan"));
+    assert_eq!(with_named.len(), 5);
+    assert!(with_named.iter().all(|[baseline, _]| baseline == "x25-m/scan"), "{with_named:?}");
+}
+
+#[test]
 fn a_cell_without_a_measurement_has_a_reason_instead_of_a_ratio() {
     let records = file(&[DISK, FLASH], 2, |trial, shape| {
         if shape.name == FLASH.name {

@@ -67,8 +67,8 @@ impl Comparisons {
     }
 }
 
-/// Compares every cell of one file with the first cell of its family, or with the named one. A difference up to the margin,
-/// a share, does not matter.
+/// Compares every cell of one file with the first cell of its family, or with the named one. A difference up to the
+/// margin, a share, does not matter.
 ///
 /// # Errors
 /// The file has one cell only.
@@ -78,19 +78,12 @@ pub fn within(side: &Side, margin: f64) -> Result<Comparisons, Mistake> {
         let words = "has one cell only; name a second file or cell to compare it with";
         return Err(Mistake::new(format!("{}: {words}", side.file)));
     }
-    let with = |first: &Cell, other: &Cell| pair((side, first), (side, other), true, margin);
-    let pairs: Vec<Pair> = match side.cell() {
-        Some(first) => {
-            cells.iter().filter(|cell| cell.name != first.name).map(|other| with(first, other)).collect()
-        }
-        None => {
-            let families = side.records.header.families();
-            let of = |family: &Vec<usize>| {
-                family[1..].iter().map(|other| with(&cells[family[0]], &cells[*other])).collect_vec()
-            };
-            families.iter().flat_map(of).collect()
-        }
-    };
+    let mut pairs: Vec<Pair> = Vec::new();
+    for family in side.records.header.families() {
+        let first = side.cell().unwrap_or(&cells[family[0]]);
+        let others = family.iter().map(|index| &cells[*index]).filter(|cell| cell.name != first.name);
+        pairs.extend(others.map(|other| pair((side, first), (side, other), true, margin)));
+    }
     let warnings = warnings(&pairs);
     Ok(Comparisons { pairs: named(pairs), experiment: Vec::new(), warnings, differences: Vec::new() })
 }
