@@ -4,10 +4,10 @@
 //! is a pure function of them. A failed trial is a line with `error`. Names contain the units. Times of day
 //! are UTC, RFC 3339.
 
-use itertools::Itertools as _;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use itertools::Itertools as _;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -158,8 +158,8 @@ impl Header {
         if is_shared { format!("{} ({name})", cell.label) } else { cell.label.clone() }
     }
 
-    /// The cells that are compared with each other, by their indices: those of one workload, whatever is swept. A workload with
-    /// a single cell joins the first family. The first cell of a family is its baseline.
+    /// The cells that are compared with each other, by their indices: those of one workload, whatever is swept. A
+    /// workload with a single cell joins the first family. The first cell of a family is its baseline.
     pub fn families(&self) -> Vec<Vec<usize>> {
         let workload = |index: &usize| self.cells[*index].bases().1;
         let by_workload = (0..self.cells.len()).into_group_map_by(workload).into_values();

@@ -56,8 +56,8 @@ pub struct CellView {
     pub throughput: Option<Throughput>,
     /// Over all transactions of all trials; also `None` when a histogram is missing.
     pub latency: Option<Quantiles>,
-    /// The cell with which this one and the others of its family are compared ([`crate::record::Header::families`]): the first
-    /// that was measured.
+    /// The cell with which this one and the others of its family are compared
+    /// ([`crate::record::Header::families`]): the first that was measured.
     pub baseline: Option<Baseline>,
     /// Ratio to the baseline; `None` for the baseline itself.
     pub ratio: Option<Ratio>,

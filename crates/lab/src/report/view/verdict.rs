@@ -43,7 +43,7 @@ impl VerdictView {
                 .map(|family| {
                     let cells = family.iter().map(|cell| without_workload(cell)).collect_vec();
                     let answer = of_family(records, &cells.iter().collect_vec(), peaks);
-                    format!("`{}`: {answer}", workload(family[0]))
+                    format!("`{}`: {answer}", workload(records, family[0]))
                 })
                 .join("\n"),
             many => format!("Each of the {} workloads has an answer of its own; see the table.", many.len()),
@@ -56,8 +56,9 @@ impl VerdictView {
 const FAMILIES_MOST: usize = 3;
 
 /// Without swept values.
-fn workload(cell: &CellView) -> &str {
-    cell.workload.split('/').next().unwrap_or(&cell.workload)
+fn workload<'a>(records: &'a Records, cell: &'a CellView) -> &'a str {
+    let head = records.header.cells.iter().find(|head| head.name == cell.name);
+    head.map_or(&cell.workload, |head| head.bases().1)
 }
 
 /// For a sentence that has named the workload.
