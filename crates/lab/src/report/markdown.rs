@@ -13,7 +13,7 @@ pub(super) fn page(view: &View) -> String {
     let scenario = &view.header.scenario;
     let question: Vec<String> = scenario.question.trim().lines().map(escaped).collect();
     let mut page = format!("# {}\n\n{}\n\n", escaped(&scenario.title), question.join("\n"));
-    let sentences = view.verdict.sentence.lines().map(|sentence| format!("**{}**", escaped(sentence)));
+    let sentences = view.verdict.sentences.iter().map(|sentence| format!("**{}**", escaped(sentence)));
     section(&mut page, &sentences.collect::<Vec<_>>().join("\n\n"), &view.verdict.details);
     page += &table(view);
     let footnotes = view.footnotes.iter().map(|note| format!("{}\n", escaped(note)));

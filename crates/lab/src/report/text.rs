@@ -33,7 +33,7 @@ pub(super) fn page(view: &View, colour: bool) -> String {
         page.push('\n');
     }
     page.push('\n');
-    for sentence in view.verdict.sentence.lines() {
+    for sentence in &view.verdict.sentences {
         let _ = writeln!(page, "{}", bold(&wrapped(sentence, "")));
     }
     page += &super::events::text(view);

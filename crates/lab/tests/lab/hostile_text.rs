@@ -14,7 +14,7 @@ use spindle_lab::record::{Header, Trial};
 use spindle_lab::report::{Format, View, render};
 
 use crate::report_support::browser::Driver;
-use crate::report_support::{CARD, DISK, FLASH, fail, file, list, records, replicated, with_header};
+use crate::report_support::{CARD, DISK, FLASH, fail, file, list, records, replicated, tests, with_header};
 use crate::run_mock::{Bench, GOOD, scenario};
 
 const HOSTILE: [&str; 94] = [
@@ -228,7 +228,9 @@ fn labelled(records: &str) -> String {
 
 #[test]
 fn every_format_shows_hostile_text_as_text() {
-    let Some(records_of_all_kinds) = in_check_all(|| Some([failing(), list(), replicated()])) else { return };
+    let Some(records_of_all_kinds) = in_check_all(|| Some([failing(), list(), replicated(), tests()])) else {
+        return;
+    };
     for harmless in records_of_all_kinds.map(|records| labelled(&records)) {
         let of = |text: &str| {
             let view = View::new(&records(text));

@@ -17,7 +17,7 @@ fn shape(name: &str) -> String {
 }
 
 fn verdict(records: &str) -> String {
-    View::new(&crate::report_support::records(records)).verdict.sentence
+    View::new(&crate::report_support::records(records)).verdict.sentences.join("\n")
 }
 
 #[test]
@@ -183,7 +183,7 @@ fn workloads_that_count_different_things_have_answers_of_their_own() {
     for trial in mixed.trials.iter_mut().filter(|trial| trial.cell.ends_with("/scan")) {
         "rows per second".clone_into(&mut trial.measurement.as_mut().expect("measured").metric.name);
     }
-    insta::assert_snapshot!(View::new(&mixed).verdict.sentence, @r"
+    insta::assert_snapshot!(View::new(&mixed).verdict.sentences.join("\n"), @r"
     `insert`: The x25-m gives 2.77 times the new-order transactions of the hdd-7200.
     `scan`: The x25-m gives no more than the hdd-7200 (the same within 5 %).
     `select`: The hdd-7200 gives the most: the x25-m gives 0.713 times that.
@@ -335,7 +335,7 @@ fn equal_cells_are_not_ranked() {
     let view = View::new(&records(&shape("no-difference")));
     let word = view.cells[1].verdict.as_ref().expect("a verdict").word;
     assert!(matches!(word, Word::Same | Word::NotKnown), "{word:?}");
-    assert!(!view.verdict.sentence.contains("times the new-order transactions of the x25-m;"));
+    assert!(!view.verdict.sentences[0].contains("times the new-order transactions of the x25-m;"));
 }
 
 #[test]
@@ -423,7 +423,7 @@ fn a_ratio_has_one_direction_and_none_without_a_difference() {
         }
     });
     let view = View::new(&records(&text));
-    insta::assert_snapshot!(view.verdict.sentence, @r"Whether the x25-m-again gives less than the x25-m is not known yet: about 1,156 more trials of each would decide (`trials = 1159`).");
+    insta::assert_snapshot!(view.verdict.sentences[0], @r"Whether the x25-m-again gives less than the x25-m is not known yet: about 1,156 more trials of each would decide (`trials = 1159`).");
     insta::assert_snapshot!(view.footnotes[0], @"For the x25-m-again, ratio and means point in opposite directions, because the trials differ widely: the ratio is the geometric mean of the ratios of single trials.");
     // The table divides by the first cell, and so does the sentence when that cell is the fastest.
     let fastest = verdict(&file(&[CARD, FLASH, DISK], 3, |_, _| {}));
@@ -443,7 +443,7 @@ fn cells_that_count_different_things_are_not_divided() {
     });
     let view = View::new(&records(&text));
     assert_eq!(view.cells[1].ratio, None);
-    assert!(view.verdict.sentence.contains("not compared"), "{}", view.verdict.sentence);
+    assert!(view.verdict.sentences[0].contains("not compared"), "{}", view.verdict.sentences[0]);
 }
 
 #[test]
@@ -642,7 +642,7 @@ fn a_shorter_time_is_better() {
     let ratio = view.cells[2].ratio.as_ref().expect("a ratio to the disk");
     let word = view.cells[2].verdict.as_ref().expect("a verdict").word;
     assert_eq!((word, ratio.ratio < 0.2), (Word::Better, true), "{ratio:?}");
-    let sentence = &view.verdict.sentence;
+    let sentence = &view.verdict.sentences[0];
     assert!(sentence.starts_with("The x25-m needs 0.0"), "{sentence}");
     assert!(sentence.contains(&format!(" times the time of the {}; ", DISK.name)), "{sentence}");
     let operations = &view.cells[0].transactions;

@@ -16,14 +16,14 @@ use spindle_base::text::plural;
 
 #[derive(Debug, Clone, Serialize, PartialEq)]
 pub struct VerdictView {
-    /// The answer in one sentence. For several workloads a line for each.
-    pub sentence: String,
+    /// The answer: a sentence for each workload.
+    pub sentences: Vec<String>,
     /// The limit of each cell, the parameters in which its storage differs, and missing data.
     pub details: Vec<String>,
 }
 
 impl VerdictView {
-    /// Of a sweep, only the cells at the `peaks` of its curves are compared in the sentence, with the first of them. The
+    /// Of a sweep, only the cells at the `peaks` of its curves are compared in the sentences, with the first of them. The
     /// details are about each one's ratio to its baseline.
     pub(super) fn new(records: &Records, cells: &[CellView], peaks: &[&str], failures: &[Failure]) -> Self {
         let is_of_verdict = |cell: &&CellView| peaks.is_empty() || peaks.contains(&cell.name.as_str());
@@ -34,10 +34,10 @@ impl VerdictView {
             measured.iter().copied().filter(|cell| cell.baseline == *baseline).collect()
         };
         let families: Vec<Vec<&CellView>> = baselines.map(family).collect();
-        let sentence = match families.as_slice() {
-            [] if records.trials.is_empty() => "No trial has been recorded yet.".to_owned(),
-            [] => format!("Nothing was measured: {}.", all_failed(failures.len())),
-            [family] => of_family(records, family, peaks),
+        let sentences = match families.as_slice() {
+            [] if records.trials.is_empty() => vec!["No trial has been recorded yet.".to_owned()],
+            [] => vec![format!("Nothing was measured: {}.", all_failed(failures.len()))],
+            [family] => vec![of_family(records, family, peaks)],
             several if several.len() <= FAMILIES_MOST => several
                 .iter()
                 .map(|family| {
@@ -45,10 +45,12 @@ impl VerdictView {
                     let answer = of_family(records, &cells.iter().collect_vec(), peaks);
                     format!("`{}`: {answer}", workload(records, family[0]))
                 })
-                .join("\n"),
-            many => format!("Each of the {} workloads has an answer of its own; see the table.", many.len()),
+                .collect(),
+            many => {
+                vec![format!("Each of the {} workloads has an answer of its own; see the table.", many.len())]
+            }
         };
-        Self { sentence, details: details(&measured, cells, failures) }
+        Self { sentences, details: details(&measured, cells, failures) }
     }
 }
 
