@@ -46,7 +46,7 @@ impl MidpointList {
         })
     }
 
-    /// Pages that are read before a page leaves the list, with a pool that is larger by `more` pages.
+    /// Pages that enter before a page leaves the list, with a pool that is larger by `more` pages.
     fn turnover_pages(&self, more: f64) -> f64 {
         let pages = self.pages + more;
         let older = self.rule.older_share * pages;
@@ -65,8 +65,7 @@ impl Memory {
         })?;
         let page_bytes = source.paging.page_bytes;
         let uses = page_uses(&trace.requests, page_bytes);
-        let reads = uses.iter().filter(|page_use| !page_use.is_write).map(|page_use| page_use.page);
-        let curve = MissCurve::of(&reads.collect::<Vec<_>>()).ok_or_else(|| {
+        let curve = MissCurve::of(&uses).ok_or_else(|| {
             Mistake::new("another buffer pool cannot be predicted: hardly any page was read twice in the trace; measure for longer")
         })?;
         Ok(Memory {
@@ -89,7 +88,7 @@ impl Memory {
         (self.curve.left(pages), pages <= self.curve.longest_pages())
     }
 
-    /// Pages that are read before a page leaves a pool of that size.
+    /// Pages that enter before a page leaves a pool of that size.
     fn turnover_pages(&self, pool_bytes: u64) -> f64 {
         let more = (pool_bytes / self.page_bytes).saturating_sub(self.pool_pages) as f64;
         let measured = self.curve.turnover_pages();
@@ -162,14 +161,15 @@ fn oldest_change_s(source: &Source<'_>) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use spindle_model::Rng;
+    use spindle_model::{Instant, Rng};
+    use spindle_twin::trace::PageUse;
 
     use super::*;
 
     const RULE: Midpoint = Midpoint { older_share: 0.37, not_within_s: 1.0 };
 
     /// Misses of InnoDB's list under skewed reads. `moves`: pages of its older part are used again late enough.
-    fn misses(pool: usize, moves: bool) -> Vec<u64> {
+    fn misses(pool: usize, moves: bool) -> Vec<PageUse> {
         let mut rng = Rng::new(1);
         let mut list: Vec<u64> = Vec::new();
         let mut missed = Vec::new();
@@ -183,7 +183,7 @@ mod tests {
                 }
                 Some(_) => {}
                 None => {
-                    missed.push(page);
+                    missed.push(PageUse { page, at: Instant(0), is_write: false });
                     list.insert(midpoint, page);
                     list.truncate(pool);
                 }

@@ -1,11 +1,12 @@
-//! How many reads another size of the buffer pool would leave, from a trace of the reads that one size left.
+//! How many reads another size of the buffer pool would leave, from a trace of what one size left.
 //!
-//! For each read, the distance is the number of different pages that were read since the page's last read. A
-//! trace has only the misses of the pool: a page that is read again was evicted meanwhile, for which the part
-//! of the pool that turns over had to be read once. How many pages are read before one leaves a larger pool depends
-//! on the server's list; in a plain LRU list, n pages more with n pages more. Reads of pages that were not read
-//! before in the trace have a distance that is known to be longer than the trace so far; the product-limit estimate
-//! counts them for that.
+//! For each read, the distance is the number of different pages that entered the pool since the page's last read:
+//! those that were read, and those that are written and never read in the whole trace. The server has made these,
+//! for new rows and the undo log, or they never leave. A trace has only the misses of the pool: a page that is read
+//! again was evicted meanwhile, for which the part of the pool that turns over had to be read once. How many pages
+//! enter before one leaves a larger pool depends on the server's list; in a plain LRU list, n pages more with n pages
+//! more. Reads of pages that were not read before in the trace have a distance that is known to be longer than the
+//! trace so far; the product-limit estimate counts them for that.
 //!
 //! Only pages of a sample are followed, chosen by a hash of their number, and their distances are scaled.
 //!
@@ -13,11 +14,13 @@
 //! techniques for storage hierarchies" (1970); Kaplan and Meier, "Nonparametric estimation from incomplete
 //! observations" (1958).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use spindle_model::split_mix;
 
-/// Share of the reads that are left, by the number of different pages that are read before a page leaves the pool.
+use super::classify::PageUse;
+
+/// Share of the reads that are left, by the number of different pages that enter the pool before a page leaves it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MissCurve {
     /// Distances in pages, each with the share of the reads whose distance is longer; rising distances.
@@ -37,13 +40,12 @@ const AGAIN_LEAST: usize = 100;
 const EARLY: f64 = 0.02;
 
 impl MissCurve {
-    /// The curve of these page numbers, in the order in which they were read. `None` if hardly any was read
-    /// twice.
-    pub fn of(pages: &[u64]) -> Option<MissCurve> {
-        let (followed, every) = followed(pages, |page| *page);
+    /// The curve of these uses, in their order. `None` if hardly any page was read twice.
+    pub fn of(uses: &[PageUse]) -> Option<MissCurve> {
+        let (followed, every) = followed(uses);
         // Those of first reads rise.
         let (mut again, mut first) = (Vec::new(), Vec::new());
-        for reuse in reuses(&followed) {
+        for reuse in reuses(&followed).into_iter().flatten() {
             match reuse.scaled(every) {
                 Reuse::Again(distance) => again.push(distance),
                 Reuse::First(before) => first.push(before),
@@ -58,12 +60,12 @@ impl MissCurve {
         Some(MissCurve { steps: product_limit(&again, &first), turnover_pages, longest })
     }
 
-    /// The number of different pages that were read in the measured pool before a page left it.
+    /// The number of different pages that entered the measured pool before a page left it.
     pub fn turnover_pages(&self) -> f64 {
         self.turnover_pages
     }
 
-    /// Share of the reads that a pool leaves in which so many different pages are read before a page leaves it.
+    /// Share of the reads that a pool leaves which so many different pages enter before a page leaves it.
     pub fn left(&self, pages: f64) -> f64 {
         let longer = |distance: f64| {
             let after = self.steps.partition_point(|(step, _)| *step <= distance);
@@ -82,9 +84,9 @@ impl MissCurve {
 /// A read by the number of different pages.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Reuse {
-    /// That were read since the page's last read.
+    /// That entered the pool since the page's last read.
     Again(f64),
-    /// That were read before, since the trace began; the page was not among them.
+    /// That entered before, since the trace began; the page was not among them.
     First(f64),
 }
 
@@ -99,18 +101,23 @@ impl Reuse {
 }
 
 /// The uses of the pages that are followed, which are one in so many.
-pub(super) fn followed<Use: Copy>(uses: &[Use], page: impl Fn(&Use) -> u64) -> (Vec<Use>, u64) {
+pub(super) fn followed(uses: &[PageUse]) -> (Vec<PageUse>, u64) {
     let every = uses.len().div_ceil(FOLLOWED_MOST).next_power_of_two() as u64;
-    let kept = uses.iter().filter(|page_use| split_mix(page(page_use)).is_multiple_of(every));
+    let kept = uses.iter().filter(|page_use| split_mix(page_use.page).is_multiple_of(every));
     (kept.copied().collect(), every)
 }
 
-/// Of each read, by a tree of the last reads.
-pub(super) fn reuses(pages: &[u64]) -> Vec<Reuse> {
-    let mut tree = Tree::new(pages.len());
+/// Of each use that is a read, by a tree of the last uses.
+pub(super) fn reuses(uses: &[PageUse]) -> Vec<Option<Reuse>> {
+    let read: BTreeSet<u64> =
+        uses.iter().filter(|page_use| !page_use.is_write).map(|page_use| page_use.page).collect();
+    let mut tree = Tree::new(uses.len());
     let mut last: BTreeMap<u64, usize> = BTreeMap::new();
-    let of_read = |(now, page): (usize, &u64)| {
-        let reuse = match last.insert(*page, now) {
+    let of_use = |(now, &PageUse { page, is_write, .. }): (usize, &PageUse)| {
+        if is_write && read.contains(&page) {
+            return None;
+        }
+        let reuse = match last.insert(page, now) {
             Some(before) => {
                 let between = tree.until(now) - tree.until(before + 1);
                 tree.add(before, -1);
@@ -119,9 +126,9 @@ pub(super) fn reuses(pages: &[u64]) -> Vec<Reuse> {
             None => Reuse::First((last.len() - 1) as f64),
         };
         tree.add(now, 1);
-        reuse
+        (!is_write).then_some(reuse)
     };
-    pages.iter().enumerate().map(of_read).collect()
+    uses.iter().enumerate().map(of_use).collect()
 }
 
 /// Kaplan and Meier: the share of reads whose distance is longer than each observed one.
@@ -172,60 +179,87 @@ impl Tree {
 
 #[cfg(test)]
 mod tests {
-    use spindle_model::Rng;
+    use spindle_model::{Instant, Rng};
 
     use super::*;
 
-    #[test]
-    fn distances_count_different_pages() {
-        let (first, again) = (Reuse::First, Reuse::Again);
-        let expect = [first(0.0), first(1.0), first(2.0), again(1.0), again(0.0), again(2.0)];
-        assert_eq!(reuses(&[1, 2, 3, 2, 2, 1]), expect);
+    fn read(page: u64) -> PageUse {
+        PageUse { page, at: Instant(0), is_write: false }
     }
 
-    /// Misses of an LRU pool under skewed reads.
-    fn misses(pool: usize, reads: u64) -> Vec<u64> {
+    fn write(page: u64) -> PageUse {
+        PageUse { is_write: true, ..read(page) }
+    }
+
+    #[test]
+    fn distances_count_different_pages() {
+        let reads = [1, 2, 3, 2, 2, 1].map(read);
+        let (first, again) = (Reuse::First, Reuse::Again);
+        let expect = [first(0.0), first(1.0), first(2.0), again(1.0), again(0.0), again(2.0)];
+        assert_eq!(reuses(&reads), expect.map(Some));
+    }
+
+    #[test]
+    fn pages_that_the_server_made_take_room() {
+        let uses = [read(1), write(7), write(1), write(8), write(7), read(1)];
+        let expect = [Some(Reuse::First(0.0)), None, None, None, None, Some(Reuse::Again(2.0))];
+        assert_eq!(reuses(&uses), expect);
+    }
+
+    /// What an LRU pool leaves of skewed reads, between which new pages are made, one for so many reads. A new page is
+    /// written when it leaves.
+    fn uses(pool: usize, reads: u64, made_every: Option<u64>) -> Vec<PageUse> {
+        const NEW: u64 = 1_000_000;
         let mut rng = Rng::new(1);
         let mut last: BTreeMap<u64, u64> = BTreeMap::new();
         let mut order: BTreeMap<u64, u64> = BTreeMap::new();
-        let mut missed = Vec::new();
+        let mut left = Vec::new();
         for now in 0..reads {
-            let page = rng.below(4_000).min(rng.below(4_000)).min(rng.below(4_000));
+            let is_new = made_every.is_some_and(|every| now % every == 0);
+            let skewed = rng.below(4_000).min(rng.below(4_000)).min(rng.below(4_000));
+            let page = if is_new { NEW + now } else { skewed };
             if let Some(before) = last.insert(page, now) {
                 order.remove(&before);
             } else {
-                missed.push(page);
+                left.extend((!is_new).then(|| read(page)));
                 if last.len() > pool
                     && let Some((_, oldest)) = order.pop_first()
                 {
                     last.remove(&oldest);
+                    left.extend((oldest >= NEW).then(|| write(oldest)));
                 }
             }
             order.insert(now, page);
         }
-        missed
+        left
+    }
+
+    fn reads(uses: &[PageUse]) -> f64 {
+        uses.iter().filter(|page_use| !page_use.is_write).count() as f64
     }
 
     #[test]
     fn a_larger_pool_leaves_as_many_reads_as_it_really_does() {
-        let small = misses(500, 200_000);
-        let curve = MissCurve::of(&small).expect("pages are read again");
-        for pool in [1_000, 2_000] {
-            let really = misses(pool, 200_000).len() as f64 / small.len() as f64;
-            let left = curve.left(curve.turnover_pages() + (pool - 500) as f64);
-            assert!((left / really - 1.0).abs() < 0.15, "{pool}: {left} instead of {really}");
+        for made_every in [None, Some(10), Some(3)] {
+            let small = uses(500, 200_000, made_every);
+            let curve = MissCurve::of(&small).expect("pages are read again");
+            for pool in [1_000, 2_000] {
+                let really = reads(&uses(pool, 200_000, made_every)) / reads(&small);
+                let left = curve.left(curve.turnover_pages() + (pool - 500) as f64);
+                assert!((left / really - 1.0).abs() < 0.15, "{made_every:?}, {pool}: {left}, not {really}");
+            }
         }
     }
 
     #[test]
     fn pages_that_are_read_once_give_no_curve() {
-        let pages: Vec<u64> = (0..10_000).collect();
+        let pages: Vec<PageUse> = (0..10_000).map(read).collect();
         assert_eq!(MissCurve::of(&pages), None);
     }
 
     #[test]
     fn the_same_pool_leaves_all_reads() {
-        let curve = MissCurve::of(&misses(500, 50_000)).expect("pages are read again");
+        let curve = MissCurve::of(&uses(500, 50_000, None)).expect("pages are read again");
         assert_eq!(curve.left(curve.turnover_pages()), 1.0);
     }
 }

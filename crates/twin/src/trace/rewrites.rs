@@ -34,17 +34,15 @@ enum What {
 
 impl Rewrites {
     pub fn of(uses: &[PageUse]) -> Rewrites {
-        let (kept, every) = followed(uses, |page_use| page_use.page);
-        let reads: Vec<u64> = kept.iter().filter(|kept| !kept.is_write).map(|kept| kept.page).collect();
-        let mut reuses = reuses(&reads).into_iter().map(|reuse| reuse.scaled(every));
-        let uses = kept.iter().filter_map(|kept| {
-            let what = if kept.is_write { What::Write } else { What::Read(reuses.next()?) };
-            Some(Use { page: kept.page, at_ns: kept.at.0 as f64, what })
+        let (kept, every) = followed(uses);
+        let uses = kept.iter().zip(reuses(&kept)).map(|(kept, reuse)| {
+            let what = reuse.map_or(What::Write, |reuse| What::Read(reuse.scaled(every)));
+            Use { page: kept.page, at_ns: kept.at.0 as f64, what }
         });
         Rewrites { uses: uses.collect() }
     }
 
-    /// Share of the writes that a pool leaves in which `pages` different pages are read before a page leaves it, instead of
+    /// Share of the writes that a pool leaves which `pages` different pages enter before a page leaves it, instead of
     /// `measured_pages`, if changes are written after `age_ns` of the trace at the latest. Pages that only their age has
     /// written are in neither count.
     pub fn left(&self, measured_pages: f64, pages: f64, age_ns: f64) -> f64 {
@@ -159,8 +157,7 @@ mod tests {
         for age in [u64::MAX, 20_000] {
             let small = uses(SMALL, age);
             let rewrites = Rewrites::of(&small);
-            let reads: Vec<u64> = small.iter().filter(|used| !used.is_write).map(|used| used.page).collect();
-            let measured_pages = MissCurve::of(&reads).expect("pages are read again").turnover_pages();
+            let measured_pages = MissCurve::of(&small).expect("pages are read again").turnover_pages();
             for times in [2, 4] {
                 let really = writes(&uses(times * SMALL, age)) / writes(&small);
                 let pages = measured_pages + ((times - 1) * SMALL) as f64;
