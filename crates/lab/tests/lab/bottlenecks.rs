@@ -72,11 +72,12 @@ fn workload(name: &str) -> &'static str {
     }
 }
 
-/// All clients change one row, and keep it while they read others.
+/// All clients change one row, and keep it while they count others: on the fastest processor for longer than a commit
+/// takes.
 const HOT_ROW: &str = "\\load
 DROP TABLE IF EXISTS hot;
 CREATE TABLE hot (id INTEGER NOT NULL PRIMARY KEY, n BIGINT NOT NULL);
-\\rows hot 100 = sequence(1), 0
+\\rows hot 1000 = sequence(1), 0
 \\transaction change 1
 UPDATE hot SET n = n + 1 WHERE id = 1;
 SELECT COUNT(*) FROM hot;
@@ -84,7 +85,7 @@ SELECT COUNT(*) FROM hot;
 SELECT COUNT(*) FROM hot;
 SELECT COUNT(*) FROM hot;
 \\check the others are as they were
-SELECT COUNT(*) = 99 FROM hot WHERE n = 0;
+SELECT COUNT(*) = 999 FROM hot WHERE n = 0;
 ";
 
 /// The client draws texts, and the server only counts their letters.
