@@ -1,7 +1,7 @@
 //! The database with another buffer pool: fewer reads and fewer writes, by the reuse of pages in its block trace.
 
 use spindle_base::Mistake;
-use spindle_twin::trace::{MissCurve, Rewrites, page_uses};
+use spindle_twin::trace::{Followed, MissCurve, Rewrites, page_uses};
 use spindle_twin::{Ahead, Facts, Flushing, Innodb, Kind, Reading};
 
 use super::source::Source;
@@ -64,13 +64,13 @@ impl Memory {
             Mistake::new("another buffer pool needs a block trace, which `spindle run --trace` keeps")
         })?;
         let page_bytes = source.paging.page_bytes;
-        let uses = page_uses(&trace.requests, page_bytes);
-        let curve = MissCurve::of(&uses).ok_or_else(|| {
+        let followed = Followed::of(&page_uses(&trace.requests, page_bytes));
+        let curve = MissCurve::of(&followed).ok_or_else(|| {
             Mistake::new("another buffer pool cannot be predicted: hardly any page was read twice in the trace; measure for longer")
         })?;
         Ok(Memory {
             curve,
-            rewrites: Rewrites::of(&uses),
+            rewrites: Rewrites::of(&followed),
             oldest_change_ns: oldest_change_s(source) * 1e9,
             pool_pages: source.paging.pool_pages,
             page_bytes,
@@ -198,8 +198,8 @@ mod tests {
         // Fewer pages are in the older part than are read in the time.
         let small = misses(POOL, false);
         let list = MidpointList { rule: RULE, pages: POOL as f64, reads_per_s: 200.0 };
-        let curve = MissCurve::of(&small).expect("pages are read again");
-        let rewrites = Rewrites::of(&[]);
+        let curve = MissCurve::of(&Followed::of(&small)).expect("pages are read again");
+        let rewrites = Rewrites::of(&Followed::of(&[]));
         let memory = Memory {
             curve,
             rewrites,

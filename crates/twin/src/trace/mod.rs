@@ -6,5 +6,5 @@ mod reuse;
 mod rewrites;
 
 pub use classify::{Classified, PageUse, classify, page_uses};
-pub use reuse::MissCurve;
+pub use reuse::{Followed, MissCurve};
 pub use rewrites::Rewrites;

@@ -40,13 +40,12 @@ const AGAIN_LEAST: usize = 100;
 const EARLY: f64 = 0.02;
 
 impl MissCurve {
-    /// The curve of these uses, in their order. `None` if hardly any page was read twice.
-    pub fn of(uses: &[PageUse]) -> Option<MissCurve> {
-        let (followed, every) = followed(uses);
+    /// `None` if hardly any page was read twice.
+    pub fn of(followed: &Followed) -> Option<MissCurve> {
         // Those of first reads rise.
         let (mut again, mut first) = (Vec::new(), Vec::new());
-        for reuse in reuses(&followed).into_iter().flatten() {
-            match reuse.scaled(every) {
+        for reuse in followed.uses.iter().filter_map(|(_, reuse)| *reuse) {
+            match reuse {
                 Reuse::Again(distance) => again.push(distance),
                 Reuse::First(before) => first.push(before),
             }
@@ -92,7 +91,7 @@ pub(super) enum Reuse {
 
 impl Reuse {
     /// For one page in so many.
-    pub(super) fn scaled(self, every: u64) -> Reuse {
+    fn scaled(self, every: u64) -> Reuse {
         match self {
             Reuse::Again(distance) => Reuse::Again(distance * every as f64),
             Reuse::First(before) => Reuse::First(before * every as f64),
@@ -100,15 +99,25 @@ impl Reuse {
     }
 }
 
-/// The uses of the pages that are followed, which are one in so many.
-pub(super) fn followed(uses: &[PageUse]) -> (Vec<PageUse>, u64) {
-    let every = uses.len().div_ceil(FOLLOWED_MOST).next_power_of_two() as u64;
-    let kept = uses.iter().filter(|page_use| split_mix(page_use.page).is_multiple_of(every));
-    (kept.copied().collect(), every)
+/// The uses of the pages that are followed, in their order.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Followed {
+    /// With the distance of each read.
+    pub(super) uses: Vec<(PageUse, Option<Reuse>)>,
+}
+
+impl Followed {
+    pub fn of(uses: &[PageUse]) -> Followed {
+        let every = uses.len().div_ceil(FOLLOWED_MOST).next_power_of_two() as u64;
+        let is_followed = |page_use: &&PageUse| split_mix(page_use.page).is_multiple_of(every);
+        let kept: Vec<PageUse> = uses.iter().filter(is_followed).copied().collect();
+        let reuses = reuses(&kept).into_iter().map(|reuse| reuse.map(|reuse| reuse.scaled(every)));
+        Followed { uses: kept.iter().copied().zip(reuses).collect() }
+    }
 }
 
 /// Of each use that is a read, by a tree of the last uses.
-pub(super) fn reuses(uses: &[PageUse]) -> Vec<Option<Reuse>> {
+fn reuses(uses: &[PageUse]) -> Vec<Option<Reuse>> {
     let read: BTreeSet<u64> =
         uses.iter().filter(|page_use| !page_use.is_write).map(|page_use| page_use.page).collect();
     let mut tree = Tree::new(uses.len());
@@ -242,7 +251,7 @@ mod tests {
     fn a_larger_pool_leaves_as_many_reads_as_it_really_does() {
         for made_every in [None, Some(10), Some(3)] {
             let small = uses(500, 200_000, made_every);
-            let curve = MissCurve::of(&small).expect("pages are read again");
+            let curve = MissCurve::of(&Followed::of(&small)).expect("pages are read again");
             for pool in [1_000, 2_000] {
                 let really = reads(&uses(pool, 200_000, made_every)) / reads(&small);
                 let left = curve.left(curve.turnover_pages() + (pool - 500) as f64);
@@ -254,12 +263,12 @@ mod tests {
     #[test]
     fn pages_that_are_read_once_give_no_curve() {
         let pages: Vec<PageUse> = (0..10_000).map(read).collect();
-        assert_eq!(MissCurve::of(&pages), None);
+        assert_eq!(MissCurve::of(&Followed::of(&pages)), None);
     }
 
     #[test]
     fn the_same_pool_leaves_all_reads() {
-        let curve = MissCurve::of(&uses(500, 50_000, None)).expect("pages are read again");
+        let curve = MissCurve::of(&Followed::of(&uses(500, 50_000, None))).expect("pages are read again");
         assert_eq!(curve.left(curve.turnover_pages()), 1.0);
     }
 }

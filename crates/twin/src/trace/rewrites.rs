@@ -11,7 +11,7 @@
 use std::collections::BTreeMap;
 
 use super::classify::PageUse;
-use super::reuse::{Reuse, followed, reuses};
+use super::reuse::{Followed, Reuse};
 
 /// The uses of the pages that are followed.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,13 +33,13 @@ enum What {
 }
 
 impl Rewrites {
-    pub fn of(uses: &[PageUse]) -> Rewrites {
-        let (kept, every) = followed(uses);
-        let uses = kept.iter().zip(reuses(&kept)).map(|(kept, reuse)| {
-            let what = reuse.map_or(What::Write, |reuse| What::Read(reuse.scaled(every)));
-            Use { page: kept.page, at_ns: kept.at.0 as f64, what }
-        });
-        Rewrites { uses: uses.collect() }
+    pub fn of(followed: &Followed) -> Rewrites {
+        let of_use = |(page_use, reuse): &(PageUse, Option<Reuse>)| Use {
+            page: page_use.page,
+            at_ns: page_use.at.0 as f64,
+            what: reuse.map_or(What::Write, What::Read),
+        };
+        Rewrites { uses: followed.uses.iter().map(of_use).collect() }
     }
 
     /// Share of the writes that a pool leaves which `pages` different pages enter before a page leaves it, instead of
@@ -156,8 +156,9 @@ mod tests {
     fn a_larger_pool_leaves_as_many_writes_as_it_really_does() {
         for age in [u64::MAX, 20_000] {
             let small = uses(SMALL, age);
-            let rewrites = Rewrites::of(&small);
-            let measured_pages = MissCurve::of(&small).expect("pages are read again").turnover_pages();
+            let followed = Followed::of(&small);
+            let rewrites = Rewrites::of(&followed);
+            let measured_pages = MissCurve::of(&followed).expect("pages are read again").turnover_pages();
             for times in [2, 4] {
                 let really = writes(&uses(times * SMALL, age)) / writes(&small);
                 let pages = measured_pages + ((times - 1) * SMALL) as f64;
@@ -175,12 +176,12 @@ mod tests {
         // Seven rounds of two pages: each is read after the other one, and written.
         let rounds =
             (0..28).map(|now| PageUse { page: now / 2 % 2, at: Instant(now), is_write: now % 2 == 1 });
-        let rewrites = Rewrites::of(&rounds.collect::<Vec<_>>());
+        let rewrites = Rewrites::of(&Followed::of(&rounds.collect::<Vec<_>>()));
         for (pages, age_ns, expect) in
             [(0.0, 100.0, 1.0), (1.0, 100.0, 0.0), (1.0, 4.0, 0.5), (1.0, 3.0, 1.0)]
         {
             assert_eq!(rewrites.left(0.0, pages, age_ns), expect, "{pages} pages, {age_ns} ns");
         }
-        assert_eq!(Rewrites::of(&[]).left(100.0, 200.0, 1e9), 1.0);
+        assert_eq!(Rewrites::of(&Followed::of(&[])).left(100.0, 200.0, 1e9), 1.0);
     }
 }
