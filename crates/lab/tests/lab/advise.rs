@@ -106,6 +106,10 @@ fn the_page_of_the_twin_has_what_the_record_of_pools_gives() {
         );
         assert!(page.contains(&row), "docs/results/twin.md lacks {row}");
     }
+    let known = pools.iter().filter(|one| one["is_known"] == true);
+    let above = known.map(|one| one["measured"].as_f64().unwrap() / one["predicted"].as_f64().unwrap());
+    let range = format!("a range up to {:.2} times the prediction", above.fold(0.0, f64::max));
+    assert!(page.contains(&range), "docs/results/twin.md lacks {range}");
 }
 
 #[test]
