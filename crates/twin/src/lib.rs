@@ -26,4 +26,4 @@ pub use facts::{
     Access, Ahead, Arrivals, Commit, Drives, Facts, HotFile, Kind, Locks, Mount, Places, Reading, Region,
     Stage, Stream, Window,
 };
-pub use flushing::{BackgroundWriting, Flushing, Innodb, InnodbRules, Part, Writeback};
+pub use flushing::{BackgroundWriting, Flushing, Innodb, InnodbRules, Neighbors, Part, Recording, Writeback};

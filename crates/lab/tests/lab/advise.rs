@@ -52,11 +52,15 @@ fn check_page_of_twin(record: &str, words: &str) -> Option<Value> {
 }
 
 #[test]
-fn the_page_of_the_twin_has_what_mariadbs_record_gives() {
-    let words =
-        "the median error is then MEDIAN instead of 5.7 %, and WITHIN instead of 93 % are within 20 %";
-    let Some(errors) = check_page_of_twin("mariadb.jsonl", words) else { return };
-    assert!(errors["median"].as_f64().unwrap() <= 0.08 && errors["in_order"].as_f64().unwrap() >= 0.97);
+fn the_page_of_the_twin_has_what_mariadbs_records_give() {
+    for (record, least_in_order, words) in [
+        ("mariadb.jsonl", 0.97, "for the three workloads of the earlier record MEDIAN and WITHIN"),
+        ("mariadb-oltp.jsonl", 0.97, "for `oltp` the median error is then MEDIAN and WITHIN are within 20 %"),
+        ("mariadb-insert.jsonl", 0.96, "for the inserts MEDIAN and WITHIN, with 96 % in the right order"),
+    ] {
+        let Some(errors) = check_page_of_twin(record, words) else { return };
+        assert!(errors["in_order"].as_f64().unwrap() >= least_in_order, "{record}: {errors}");
+    }
 }
 
 #[test]

@@ -12,8 +12,8 @@ use super::log::{Log, Step};
 use super::outcome::{Outcome, Ran, Waits};
 use super::rows::Rows;
 use super::terminals::{Lines, Row, Terminal, Waiting, Work};
-use crate::facts::{Access, Arrivals, Drives, Facts, Mount, Window};
-use crate::flushing::{Flusher, Phase, TICKS_PER_SECOND, Throttle};
+use crate::facts::{Access, Arrivals, Drives, Facts, Window};
+use crate::flushing::{Flusher, Phase, TICKS_PER_SECOND};
 
 const NOWHERE: Access = Access { offset_bytes: 0, size_bytes: 0 };
 
@@ -71,8 +71,9 @@ impl<'a> Engine<'a> {
             Arrivals::Closed { terminals } => terminals,
             Arrivals::Open { connections, .. } => connections,
         };
-        let throttle = |mount: &Mount| Throttle::new(mount.rotates, mount.has_volatile_cache);
-        let throttles: Vec<Throttle> = drives.mounts.iter().map(throttle).collect();
+        let mut generator = Generator::new(facts, window.seed);
+        let (first_write, draws) = (generator.first_write, &mut generator.draws);
+        let flusher = Flusher::new(&facts.flushing, first_write, &drives.mounts, &facts.places, draws);
         let drives: Vec<Drive> = drives.mounts.into_iter().map(Drive::new).collect();
         let measuring = Measuring {
             began: Instant::ZERO,
@@ -83,9 +84,6 @@ impl<'a> Engine<'a> {
             busy_ns: 0,
             log_rounds: 0,
         };
-        let mut generator = Generator::new(facts, window.seed);
-        let first_write = generator.first_write;
-        let (places, draws) = (&facts.places, &mut generator.draws);
         Engine {
             facts,
             agenda: Agenda::new(),
@@ -94,7 +92,7 @@ impl<'a> Engine<'a> {
             rows: Rows::new(facts.locks.map_or(0, |locks| locks.row_count)),
             file: File::default(),
             log: Log::new(&facts.commit),
-            flusher: Flusher::new(&facts.flushing, first_write, &throttles, places, draws),
+            flusher,
             background: facts.flushing.background().map(|(rules, share)| Background::new(rules, share)),
             cleaner_outstanding: 0,
             held_back: Vec::new(),

@@ -14,12 +14,15 @@
 
 mod averages;
 mod dirty_pages;
+mod page_writes;
 
 use super::{Phase, TICKS_PER_SECOND};
 use crate::draw::Draws;
 use crate::facts::{Access, Places, Region};
 use averages::Averages;
 use dirty_pages::{DirtyPages, take_of_list};
+use page_writes::PageWrites;
+pub use page_writes::{Neighbors, Recording};
 
 /// The settings of the page cleaner, with the server's defaults for those that are not set.
 #[derive(Debug, Clone, PartialEq)]
@@ -39,6 +42,7 @@ pub struct InnodbRules {
     pub scan_depth: u64,
     /// `innodb_doublewrite`.
     pub has_doublewrite: bool,
+    pub neighbors: Neighbors,
 }
 
 /// The rules, and what a measured cell tells of its pages.
@@ -65,6 +69,8 @@ pub struct Innodb {
     pub first_hot_pages: u64,
     pub first_cold_pages: u64,
     pub first_age_bytes: f64,
+    /// `None` if no page writes were recorded, or nobody knows how.
+    pub recording: Option<Recording>,
 }
 
 /// A part of a mount.
@@ -100,7 +106,7 @@ pub(crate) struct Cleaner {
     ticks_since_round: u64,
     round: Option<Round>,
     batch: Option<Batch>,
-    write_number: u64,
+    writes: PageWrites,
     averages: Averages,
 }
 
@@ -117,7 +123,8 @@ struct Round {
 #[derive(Debug, Default)]
 struct Batch {
     pages: u64,
-    is_of_lru: bool,
+    /// Those of them that were at the end of the LRU list.
+    of_lru: u64,
     /// Of a batch that is a checkpoint.
     checkpoint: Option<f64>,
     /// What is left, the next phase last.
@@ -155,7 +162,8 @@ impl InnodbRules {
 }
 
 impl Cleaner {
-    pub(super) fn new(facts: Innodb, first_write: u64) -> Cleaner {
+    /// `rotates`: whether the kernel takes the data's drive for one that does.
+    pub(super) fn new(facts: Innodb, first_write: u64, rotates: bool) -> Cleaner {
         let (async_age, full_age) = facts.rules.age_limits(facts.page_bytes);
         let hot = DirtyPages::spread(facts.first_hot_pages, facts.first_age_bytes);
         let cold = DirtyPages::spread(facts.first_cold_pages, facts.first_age_bytes);
@@ -171,7 +179,7 @@ impl Cleaner {
             ticks_since_round: 0,
             round: None,
             batch: None,
-            write_number: first_write,
+            writes: PageWrites::new(facts.recording, facts.rules.neighbors.apply(rotates), first_write),
             averages: Averages::default(),
             facts,
         }
@@ -244,9 +252,7 @@ impl Cleaner {
     fn end_batch(&mut self) {
         if let Some(batch) = self.batch.take() {
             self.averages.written_pages += batch.pages;
-            if batch.is_of_lru {
-                self.owed = (self.owed - batch.pages as f64).max(0.0);
-            }
+            self.owed = (self.owed - batch.of_lru as f64).max(0.0);
             if let Some(checkpoint) = batch.checkpoint {
                 self.checkpoint = checkpoint;
             }
@@ -320,48 +326,54 @@ impl Cleaner {
     fn next_batch(&mut self, log_end: f64, places: &Places, draws: &mut Draws) -> Option<Batch> {
         let most = if self.facts.rules.has_doublewrite { BATCH_PAGES } else { u64::MAX };
         let oldest = self.oldest().unwrap_or(log_end);
+        let dirty = self.dirty_count();
         let round = self.round.as_mut()?;
-        let mut pages = 0;
-        let mut is_of_lru = false;
+        let (mut pages, mut of_lru) = (0, 0);
         if round.of_list > 0 {
             pages = take_of_list(&mut self.hot, &mut self.cold, round.of_list.min(most), round.before);
             round.of_list = if pages == 0 { 0 } else { round.of_list - pages };
         }
         if pages == 0 && round.of_lru > 0 {
-            is_of_lru = true;
-            pages = self.cold.take(round.of_lru.min(most));
+            of_lru = self.cold.take(round.of_lru.min(most));
+            pages = of_lru;
             round.of_lru = if pages == 0 { 0 } else { round.of_lru - pages };
         }
         if pages > 0 {
-            let phases = self.phases(pages, places, draws);
-            return Some(Batch { pages, is_of_lru, checkpoint: None, phases });
+            let written = self.writes.take(pages, dirty, self.facts.page_bytes, places, draws);
+            self.cold.take(written.early_clean);
+            let pages = pages + written.early;
+            let phases = self.facts.phases(pages, &written.accesses, draws);
+            return Some(Batch { pages, of_lru, checkpoint: None, phases });
         }
         (!round.is_checkpointed && oldest > self.checkpoint).then(|| {
             round.is_checkpointed = true;
             Batch { checkpoint: Some(oldest), phases: self.facts.checkpoint_phases(), ..Batch::default() }
         })
     }
-
-    /// The phases of a batch, the first last.
-    fn phases(&mut self, pages: u64, places: &Places, draws: &mut Draws) -> Vec<Phase> {
-        let Innodb { mount, page_bytes, doublewrite, flushes_of_batch, .. } = self.facts;
-        let mut phases = Vec::new();
-        if self.facts.rules.has_doublewrite {
-            let Part { mount, region } = doublewrite;
-            let size_bytes = pages * page_bytes;
-            let access = Access { offset_bytes: region.offset_bytes, size_bytes };
-            phases.push(Phase::Write { mount, accesses: vec![access] });
-            phases.push(Phase::Flush { mount });
-        }
-        let accesses = page_writes(places, &mut self.write_number, pages, page_bytes, draws);
-        phases.push(Phase::Write { mount, accesses });
-        phases.extend((0..draws.rounded(flushes_of_batch)).map(|_| Phase::Flush { mount }));
-        phases.reverse();
-        phases
-    }
 }
 
 impl Innodb {
+    /// The phases of page writes, the first last.
+    fn phases(&self, pages: u64, accesses: &[Access], draws: &mut Draws) -> Vec<Phase> {
+        let batches = if self.rules.has_doublewrite { pages.div_ceil(BATCH_PAGES) } else { 1 };
+        let of_batch = accesses.len().div_ceil(batches as usize);
+        let mut phases = Vec::new();
+        for accesses in accesses.chunks(of_batch) {
+            if self.rules.has_doublewrite {
+                let Part { mount, region } = self.doublewrite;
+                let size_bytes = accesses.iter().map(|access| access.size_bytes).sum();
+                let access = Access { offset_bytes: region.offset_bytes, size_bytes };
+                phases.push(Phase::Write { mount, accesses: vec![access] });
+                phases.push(Phase::Flush { mount });
+            }
+            phases.push(Phase::Write { mount: self.mount, accesses: accesses.to_vec() });
+            let flushes = draws.rounded(self.flushes_of_batch);
+            phases.extend((0..flushes).map(|_| Phase::Flush { mount: self.mount }));
+        }
+        phases.reverse();
+        phases
+    }
+
     /// A checkpoint: its record and the header of the log, each written and flushed.
     fn checkpoint_phases(&self) -> Vec<Phase> {
         let Part { mount, region } = self.log;
@@ -369,25 +381,6 @@ impl Innodb {
         let write = || Phase::Write { mount, accesses: vec![access] };
         vec![Phase::Flush { mount }, write(), Phase::Flush { mount }, write()]
     }
-}
-
-/// Places of page writes that together have about that many pages.
-fn page_writes(
-    places: &Places,
-    first: &mut u64,
-    pages: u64,
-    page_bytes: u64,
-    draws: &mut Draws,
-) -> Vec<Access> {
-    let mut left = pages * page_bytes;
-    let mut accesses = Vec::new();
-    while left > 0 {
-        let access = places.writes.place(*first, draws.any());
-        *first += 1;
-        left = left.saturating_sub(access.size_bytes.max(1));
-        accesses.push(access);
-    }
-    accesses
 }
 
 #[cfg(test)]
@@ -414,6 +407,7 @@ mod tests {
                 adaptive_low_water_percent: 10.0,
                 scan_depth: 1_536,
                 has_doublewrite: true,
+                neighbors: Neighbors::OnDisks,
             },
             mount: 0,
             page_bytes: 16 << 10,
@@ -427,6 +421,7 @@ mod tests {
             first_hot_pages: 0,
             first_cold_pages: 0,
             first_age_bytes: 0.0,
+            recording: None,
         }
     }
 
@@ -454,7 +449,7 @@ mod tests {
 
     #[test]
     fn a_young_log_is_left_alone_and_an_old_one_is_written_at_full_speed() {
-        let mut cleaner = Cleaner::new(facts(), 0);
+        let mut cleaner = Cleaner::new(facts(), 0, false);
         cleaner.changed(0.0, 7_000);
         let mut after_a_second = |log_end: f64| {
             pass_a_second(&mut cleaner);
@@ -469,7 +464,7 @@ mod tests {
 
     #[test]
     fn transactions_wait_while_the_log_is_full_and_go_on_after_a_checkpoint() {
-        let mut cleaner = Cleaner::new(facts(), 0);
+        let mut cleaner = Cleaner::new(facts(), 0, false);
         cleaner.changed(0.0, 1_000);
         assert_eq!([70e6, 85e6].map(|log_end| cleaner.is_full(log_end)), [false, true]);
         cleaner.changed(85e6, 1);
@@ -479,7 +474,7 @@ mod tests {
 
     #[test]
     fn a_batch_goes_through_the_doublewrite_buffer_and_ends_with_a_checkpoint() {
-        let mut cleaner = Cleaner::new(facts(), 0);
+        let mut cleaner = Cleaner::new(facts(), 0, false);
         cleaner.changed(0.0, 100);
         cleaner.changed(80e6, 0);
         let mut next = || cleaner.next(80e6, &places(), &mut draws());
@@ -501,7 +496,7 @@ mod tests {
 
     #[test]
     fn reads_wait_when_all_pages_at_the_end_of_the_lru_list_are_dirty() {
-        let mut cleaner = Cleaner::new(Innodb { hot_share: 0.0, ..facts() }, 0);
+        let mut cleaner = Cleaner::new(Innodb { hot_share: 0.0, ..facts() }, 0, false);
         cleaner.changed(0.0, 8_000);
         let taken = std::iter::repeat_with(|| cleaner.takes_page()).take_while(|taken| *taken).count();
         assert_eq!(taken, 1_536);
@@ -511,7 +506,7 @@ mod tests {
 
     #[test]
     fn more_pages_than_are_read_can_be_written_for_room() {
-        let mut cleaner = Cleaner::new(Innodb { hot_share: 0.0, written_for_read: 1.5, ..facts() }, 0);
+        let mut cleaner = Cleaner::new(Innodb { hot_share: 0.0, written_for_read: 1.5, ..facts() }, 0, false);
         cleaner.changed(0.0, 4_000);
         assert!((0..800).all(|_| cleaner.takes_page()));
         assert_eq!(cleaner.owed, 1_200.0);
@@ -519,8 +514,34 @@ mod tests {
     }
 
     #[test]
+    fn pages_beside_those_for_room_are_written_and_clean_then() {
+        let recorded = (0..4_000).map(|page| Access { offset_bytes: page << 14, size_bytes: 16 << 10 });
+        let Places { reads, .. } = places();
+        let region = Region { offset_bytes: 0, size_bytes: 1 << 30 };
+        let writes = Stream::Recorded { accesses: recorded.collect(), region };
+        let places = Places { reads, writes };
+        let recording = Some(Recording { has_neighbors: false, written_again: 0.0 });
+        let facts = Innodb { hot_share: 0.0, written_for_read: 0.01, recording, ..facts() };
+        let check = |rotates: bool, expect: (usize, u64)| {
+            let mut cleaner = Cleaner::new(facts.clone(), 0, rotates);
+            cleaner.changed(0.0, 2_000);
+            while cleaner.owed < 8.0 {
+                cleaner.takes_page();
+            }
+            let mut batches = 0;
+            while let Some(phase) = cleaner.next(0.0, &places, &mut draws()) {
+                batches += usize::from(matches!(phase, Phase::Write { accesses, .. } if accesses.len() > 1));
+            }
+            assert_eq!((batches, cleaner.cold.count), expect, "rotates: {rotates}");
+        };
+        check(false, (1, 2_000 - 8));
+        // Eight extents in batches of the doublewrite buffer.
+        check(true, (4, 2_000 - 8 * 64));
+    }
+
+    #[test]
     fn hot_pages_keep_their_age_while_cold_ones_make_room() {
-        let mut cleaner = Cleaner::new(facts(), 0);
+        let mut cleaner = Cleaner::new(facts(), 0, false);
         cleaner.changed(1e6, 4_000);
         while cleaner.owed < 1_000.0 {
             cleaner.takes_page();
@@ -534,7 +555,7 @@ mod tests {
     fn rounds_for_room_leave_no_time_for_those_for_age() {
         let written_in_ten_seconds = |rounds_of_a_second: u64| {
             let mut cleaner =
-                Cleaner::new(Innodb { first_age_bytes: 40e6, first_hot_pages: 4_000, ..facts() }, 0);
+                Cleaner::new(Innodb { first_age_bytes: 40e6, first_hot_pages: 4_000, ..facts() }, 0, false);
             cleaner.cold.push(0.0, 100_000);
             for tick in 0..10 * TICKS_PER_SECOND {
                 cleaner.tick();
@@ -553,7 +574,8 @@ mod tests {
 
     #[test]
     fn dirty_pages_of_the_begin_are_spread_over_the_age() {
-        let cleaner = Cleaner::new(Innodb { first_hot_pages: 1_000, first_age_bytes: 1e6, ..facts() }, 0);
+        let cleaner =
+            Cleaner::new(Innodb { first_hot_pages: 1_000, first_age_bytes: 1e6, ..facts() }, 0, false);
         assert_eq!(cleaner.oldest(), Some(-1e6));
         assert_eq!(cleaner.hot.before(-0.5e6), 500);
     }

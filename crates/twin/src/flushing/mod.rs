@@ -7,11 +7,11 @@ mod innodb;
 mod throttle;
 mod writeback;
 
-pub use innodb::{Innodb, InnodbRules, Part};
+pub use innodb::{Innodb, InnodbRules, Neighbors, Part, Recording};
 pub use writeback::{BackgroundWriting, Writeback};
 
 use crate::draw::Draws;
-use crate::facts::{Access, Places};
+use crate::facts::{Access, Mount, Places};
 use innodb::Cleaner;
 pub(crate) use throttle::{Seen, Throttle};
 use writeback::Writer;
@@ -62,18 +62,23 @@ pub(crate) enum Flusher {
 }
 
 impl Flusher {
-    /// `first_write` is the number of the first page write in a recording. The kernel has a throttle for each mount.
+    /// `first_write` is the number of the first page write in a recording.
     pub(crate) fn new(
         flushing: &Flushing,
         first_write: u64,
-        throttles: &[Throttle],
+        mounts: &[Mount],
         places: &Places,
         draws: &mut Draws,
     ) -> Flusher {
         match flushing {
-            Flushing::Innodb(innodb) => Flusher::Innodb(Cleaner::new(innodb.clone(), first_write)),
+            Flushing::Innodb(innodb) => {
+                let rotates = mounts[innodb.mount].rotates;
+                Flusher::Innodb(Cleaner::new(innodb.clone(), first_write, rotates))
+            }
             Flushing::Writeback(writeback) => {
-                Flusher::Writeback(Writer::new(*writeback, places, draws, throttles[writeback.mount]))
+                let Mount { rotates, has_volatile_cache, .. } = mounts[writeback.mount];
+                let throttle = Throttle::new(rotates, has_volatile_cache);
+                Flusher::Writeback(Writer::new(*writeback, places, draws, throttle))
             }
         }
     }

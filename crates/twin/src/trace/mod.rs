@@ -1,10 +1,13 @@
-//! What a block trace tells: the places of reads and of page writes (`classify.rs`), and how many reads
-//! (`reuse.rs`) and page writes (`rewrites.rs`) another buffer pool would save.
+//! What a block trace tells: the places of reads and of page writes (`classify.rs`), how often a page that was written and
+//! stayed in the buffer pool is written again (`again.rs`), and how many reads (`reuse.rs`) and page writes (`rewrites.rs`)
+//! another buffer pool would save.
 
+mod again;
 mod classify;
 mod reuse;
 mod rewrites;
 
+pub use again::written_again;
 pub use classify::{Classified, PageUse, classify, page_uses};
 pub use reuse::{Followed, MissCurve};
 pub use rewrites::Rewrites;

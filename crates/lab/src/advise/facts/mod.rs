@@ -12,15 +12,16 @@ use std::sync::Arc;
 use anyhow::Result;
 use spindle_twin::{Access, Ahead, Arrivals, Facts, Reading};
 
+use super::prediction::Storage;
 use super::source::Source;
 use crate::record::FileClass;
 
 /// The measured database as a twin knows it. Its locks are added by
-/// [`super::calibration::with_locks`].
+/// [`super::calibration::with_locks`]. `today` is the storage that was measured, if it is known.
 ///
 /// # Errors
 /// The record lacks what the twin needs.
-pub fn facts(source: &Source<'_>) -> Result<Facts> {
+pub fn facts(source: &Source<'_>, today: Option<&Storage>) -> Result<Facts> {
     let places = places::places(source);
     let requests = Requests::of(source, places.ahead.clone());
     let kinds = transactions::kinds(source, requests.foreground, places.filled_bytes);
@@ -36,7 +37,7 @@ pub fn facts(source: &Source<'_>) -> Result<Facts> {
             ahead: requests.ahead,
         },
         commit: writing::commit(source, &places),
-        flushing: writing::flushing(source, &places, writers, terminals(source)),
+        flushing: writing::flushing(source, today, &places, writers, terminals(source)),
         locks: None,
         hot_file: None,
         places: places.data,

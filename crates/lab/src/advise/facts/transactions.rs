@@ -150,7 +150,7 @@ mod tests {
         // One window begins with 67 MB of dirty pages and ends with 17 MB, in another new log files are filled with 319 MB.
         let of_cell = |cell| {
             let source = Source::of_cell(&records, Some(&scenario), cell, &directory).unwrap();
-            facts(&source).unwrap().mean(|kind| kind.dirtied_pages)
+            facts(&source, None).unwrap().mean(|kind| kind.dirtied_pages)
         };
         let pages: Vec<f64> = records.header.cells.iter().map(of_cell).collect();
         let most = pages.iter().copied().fold(0.0, f64::max);

@@ -1,8 +1,12 @@
 //! The log of the commits, and how changed pages are written.
 
-use spindle_twin::{BackgroundWriting, Commit, Flushing, Innodb, InnodbRules, Part, Stage, Writeback};
+use spindle_twin::trace::{page_uses, written_again};
+use spindle_twin::{
+    BackgroundWriting, Commit, Flushing, Innodb, InnodbRules, Part, Recording, Stage, Writeback,
+};
 
 use super::places::MountPlaces;
+use crate::advise::prediction::Storage;
 use crate::advise::source::Source;
 use crate::record::FileClass;
 use crate::server::telemetry::Rules;
@@ -43,10 +47,16 @@ fn block_bytes(source: &Source<'_>) -> u64 {
     }
 }
 
-pub(super) fn flushing(source: &Source<'_>, places: &MountPlaces, writers: f64, sessions: u64) -> Flushing {
+pub(super) fn flushing(
+    source: &Source<'_>,
+    today: Option<&Storage>,
+    places: &MountPlaces,
+    writers: f64,
+    sessions: u64,
+) -> Flushing {
     let mount = source.mount_of(FileClass::Data);
     match &source.paging.rules {
-        Rules::Innodb(rules) => Flushing::Innodb(innodb(source, places, rules)),
+        Rules::Innodb(rules) => Flushing::Innodb(innodb(source, today, places, rules)),
         Rules::PageCache(background) => {
             let mount_view = &source.measurement.mounts[mount];
             let flushes = mount_view.emulator.as_ref().map_or(0, |emulator| emulator.flushes) as f64;
@@ -82,7 +92,7 @@ fn background_share(source: &Source<'_>, rule: &BackgroundWriting) -> f64 {
     if allowed > 0.0 { (source.paging.written_by_time / allowed).min(1.0) } else { 1.0 }
 }
 
-fn innodb(source: &Source<'_>, places: &MountPlaces, rules: &InnodbRules) -> Innodb {
+fn innodb(source: &Source<'_>, today: Option<&Storage>, places: &MountPlaces, rules: &InnodbRules) -> Innodb {
     let paging = &source.paging;
     let mount = source.mount_of(FileClass::Data);
     let log_mount = source.mount_of(FileClass::Redo);
@@ -110,7 +120,21 @@ fn innodb(source: &Source<'_>, places: &MountPlaces, rules: &InnodbRules) -> Inn
         first_hot_pages: (first_dirty - cold_pages(first_dirty)) as u64,
         first_cold_pages: cold_pages(first_dirty) as u64,
         first_age_bytes: first("checkpoint_age_bytes"),
+        recording: recording(source, today, rules),
     }
+}
+
+/// What is known of the page writes of the block trace.
+fn recording(source: &Source<'_>, today: Option<&Storage>, rules: &InnodbRules) -> Option<Recording> {
+    let mount = source.mount_of(FileClass::Data);
+    let trace = source.traces.get(mount)?.as_ref()?;
+    let stacks = &today?.stacks;
+    // One storage for all files, or one for each mount.
+    let stack = stacks.get(mount).or_else(|| stacks.first())?;
+    Some(Recording {
+        has_neighbors: rules.neighbors.apply(stack.tree().rotates()),
+        written_again: written_again(&page_uses(&trace.requests, source.paging.page_bytes)),
+    })
 }
 
 /// Mean of a level of the server over the window; zero if it was not sampled.

@@ -179,7 +179,7 @@ pub fn validate(records: &Records, directory: &Path, cpu_s: &dyn Fn() -> f64) ->
 fn know<'a>(source: Source<'a>, scenario: &Scenario) -> Result<Known<'a>> {
     let storage = measured_storage(scenario, source.cell);
     storage.check()?;
-    let facts = with_locks(facts(&source)?, &source, &storage);
+    let facts = with_locks(facts(&source, Some(&storage))?, &source, &storage);
     Ok(Known { source, storage, facts })
 }
 

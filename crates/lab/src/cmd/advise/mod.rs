@@ -105,7 +105,7 @@ fn advise(arguments: &AdviseArguments, records: &Records, directory: &Path) -> R
         None => Prices::built_in(),
     };
     let load = load(arguments, records, cell)?;
-    let facts = facts(&source)?;
+    let facts = facts(&source, today.as_ref())?;
     let facts = match &today {
         Some(today) => with_locks(facts, &source, today),
         None => facts,

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use spindle_twin::InnodbRules;
+use spindle_twin::{InnodbRules, Neighbors};
 
 use super::files::{LOG_BIN, is_off, redo_bytes};
 use super::release::{Flavour, Release};
@@ -87,6 +87,9 @@ struct Defaults {
     max_dirty_low_water_percent: f64,
     scan_depth: u64,
     old_blocks_ms: f64,
+    has_neighbors: bool,
+    /// With `innodb_flush_neighbors`.
+    neighbors: Neighbors,
 }
 
 fn defaults(version: &str) -> Defaults {
@@ -98,6 +101,9 @@ fn defaults(version: &str) -> Defaults {
         max_dirty_low_water_percent: 0.0,
         scan_depth: 1_536,
         old_blocks_ms: 1_000.0,
+        has_neighbors: true,
+        // From 10.4 on (MDEV-17380).
+        neighbors: Neighbors::OnDisks,
     };
     match release(version) {
         Some(release) if release.flavour != Flavour::MariaDb => Defaults {
@@ -108,9 +114,16 @@ fn defaults(version: &str) -> Defaults {
             max_dirty_low_water_percent: if release.version >= (8, 0, 0) { 10.0 } else { 0.0 },
             scan_depth: 1_024,
             old_blocks_ms: if release.version >= (5, 6, 6) { 1_000.0 } else { 0.0 },
+            // 8.0 assumes flash. Servers before 5.6.3 lack the setting, and do as if it was on.
+            has_neighbors: release.version < (8, 0, 0),
+            neighbors: Neighbors::Always,
             ..mariadb
         },
-        Some(release) if release.version < (10, 0, 0) => Defaults { old_blocks_ms: 0.0, ..mariadb },
+        Some(release) if release.version < (10, 4, 0) => Defaults {
+            old_blocks_ms: if release.version < (10, 0, 0) { 0.0 } else { mariadb.old_blocks_ms },
+            neighbors: Neighbors::Always,
+            ..mariadb
+        },
         _ => mariadb,
     }
 }
@@ -132,6 +145,8 @@ fn rules(settings: &Settings, defaults: &Defaults) -> InnodbRules {
     let is_on = |name: &str| setting(settings, name).is_none_or(|value| !is_off(value));
     let io_capacity = count("innodb_io_capacity").unwrap_or(defaults.io_capacity);
     let io_capacity_max = (2 * io_capacity).max(defaults.io_capacity_max_least);
+    let has_neighbors = setting(settings, "innodb_flush_neighbors");
+    let has_neighbors = has_neighbors.map_or(defaults.has_neighbors, |value| !is_off(value));
     InnodbRules {
         io_capacity,
         io_capacity_max: count("innodb_io_capacity_max").unwrap_or(io_capacity_max),
@@ -143,6 +158,7 @@ fn rules(settings: &Settings, defaults: &Defaults) -> InnodbRules {
         adaptive_low_water_percent: number("innodb_adaptive_flushing_lwm").unwrap_or(10.0),
         scan_depth: count("innodb_lru_scan_depth").unwrap_or(defaults.scan_depth),
         has_doublewrite: is_on("innodb_doublewrite"),
+        neighbors: if has_neighbors { defaults.neighbors } else { Neighbors::Never },
     }
 }
 
@@ -169,6 +185,19 @@ mod tests {
         assert_eq!(of("10.11.19-MariaDB-0+deb12u1"), (200, 2_000, 1_536, 96));
         assert_eq!(of("MySQL 9.7.4-2"), (10_000, 20_000, 1_024, 96));
         assert_eq!(of("MySQL 5.5.9"), (200, 2_000, 1_024, 10));
+    }
+
+    #[test]
+    fn neighbors_are_written_by_the_servers_rule() {
+        let check = |version: &str, given: &[(&str, &str)], expect: Neighbors| {
+            assert_eq!(rules_of(version, given).neighbors, expect, "{version}, {given:?}");
+        };
+        check("10.11.19-MariaDB", &[], Neighbors::OnDisks);
+        check("10.11.19-MariaDB", &[("innodb-flush-neighbors", "0")], Neighbors::Never);
+        check("10.3.39-MariaDB", &[], Neighbors::Always);
+        check("MySQL 9.7.4-2", &[], Neighbors::Never);
+        check("MySQL 9.7.4-2", &[("innodb_flush_neighbors", "1")], Neighbors::Always);
+        check("MySQL 5.5.9", &[], Neighbors::Always);
     }
 
     #[test]
