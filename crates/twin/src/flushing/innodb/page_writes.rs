@@ -78,7 +78,7 @@ impl PageWrites {
     pub(super) fn new(recording: Option<Recording>, has_neighbors: bool, first: u64) -> PageWrites {
         let order = match recording {
             Some(recording) if has_neighbors && !recording.has_neighbors => {
-                Order::WithNeighbors(Beside::new(recording.written_again))
+                Order::WithNeighbors(Beside::new(recording.written_again, first))
             }
             Some(recording) if recording.has_neighbors && !has_neighbors => Order::Apart(Vec::new()),
             _ => Order::AsRecorded,
@@ -135,7 +135,7 @@ fn next(number: &mut u64) -> u64 {
 struct Beside {
     written_again: f64,
     /// Number of the next turn.
-    turn: Option<u64>,
+    turn: u64,
     /// Place and number of each write to come, of pages that are dirty or were not long ago.
     coming: BTreeSet<(u64, u64)>,
     /// Numbers of writes that are not to come any more.
@@ -145,14 +145,13 @@ struct Beside {
 }
 
 impl Beside {
-    fn new(written_again: f64) -> Beside {
-        Beside { written_again, turn: None, coming: BTreeSet::new(), omitted: BTreeSet::new(), dirty_end: 0 }
+    fn new(written_again: f64, turn: u64) -> Beside {
+        Beside { written_again, turn, coming: BTreeSet::new(), omitted: BTreeSet::new(), dirty_end: 0 }
     }
 
     /// So many pages are dirty now. `first` is the first number that is not among those to come.
     fn look_ahead(&mut self, first: &mut u64, dirty: u64, writes: &Stream) {
-        let turn = *self.turn.get_or_insert(*first);
-        self.dirty_end = turn + dirty + self.omitted.len() as u64;
+        self.dirty_end = self.turn + dirty + self.omitted.len() as u64;
         while *first < self.dirty_end {
             self.add(first, writes);
         }
@@ -165,11 +164,10 @@ impl Beside {
 
     /// The number of the next write.
     fn next_turn(&mut self, first: &mut u64, writes: &Stream) -> u64 {
-        let turn = self.turn.get_or_insert(*first);
-        while self.omitted.remove(turn) {
-            *turn += 1;
+        while self.omitted.remove(&self.turn) {
+            self.turn += 1;
         }
-        let number = next(turn);
+        let number = next(&mut self.turn);
         while *first <= number {
             self.add(first, writes);
         }
