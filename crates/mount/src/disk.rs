@@ -25,7 +25,7 @@ use crate::system::{
     self, detach_mount, file_of_loop, is_claimed, is_mount_point, loops_of, mounts_of, names_in, remove_ours,
     run, unmount, wait_until, wait_until_served,
 };
-use crate::trace::{self, TraceHead};
+use crate::trace::TraceHead;
 use crate::users::users_of;
 use crate::watchdog::{self, LOG_FILE, PROCESS_DRAFT, PROCESS_FILE, Watchdog};
 use crate::workers;
@@ -187,12 +187,12 @@ impl Disk {
         reset.map(drop).map_err(|error| self.death().unwrap_or(error))
     }
 
-    /// Begins a block trace of at most [`trace::LIMIT_BYTES`].
+    /// Begins a block trace of at most that many bytes of requests.
     ///
     /// # Errors
-    /// The emulator died, or has no memory for it.
-    pub fn begin_trace(&mut self) -> Result<()> {
-        let begun = self.client.call(&control::Command::BeginTrace { limit_bytes: trace::LIMIT_BYTES });
+    /// The emulator died, or has no memory for it, or they are more than [`trace::LIMIT_BYTES`].
+    pub fn begin_trace(&mut self, limit_bytes: u64) -> Result<()> {
+        let begun = self.client.call(&control::Command::BeginTrace { limit_bytes });
         begun.map(drop).map_err(|error| self.death().unwrap_or(error))
     }
 

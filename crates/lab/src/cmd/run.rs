@@ -59,6 +59,9 @@ pub struct RunArguments {
     /// Keep a block trace of each measured window beside the records.
     #[arg(long)]
     trace: bool,
+    /// Size at which a trace ends: its first part is enough for predictions, and small enough to keep.
+    #[arg(long, value_name = "SIZE", value_parser = trace::parse_limit, default_value = "64 MiB", requires = "trace")]
+    trace_limit: u64,
 }
 
 /// Exit code 1 when every trial in the records failed. Single failed trials are rows.
@@ -86,7 +89,7 @@ pub fn run(arguments: &RunArguments) -> Result<ExitCode> {
         resume: Resume { fresh: arguments.fresh, retry_failed: arguments.retry_failed },
         wait: arguments.wait,
         keep_disturbed: arguments.keep_disturbed,
-        trace: arguments.trace,
+        trace_bytes: arguments.trace.then_some(arguments.trace_limit),
         at_most: None,
         program: std::env::current_exe().context("looking for our own binary")?,
     };

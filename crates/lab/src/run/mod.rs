@@ -62,8 +62,8 @@ pub struct Options {
     pub wait: bool,
     /// Disturbed trials are not repeated.
     pub keep_disturbed: bool,
-    /// The block trace of each measured window is kept.
-    pub trace: bool,
+    /// The block trace of each measured window is kept, of at most that many bytes of requests.
+    pub trace_bytes: Option<u64>,
     /// Real time of this run: a block that would not end in it is not begun, but the first.
     pub at_most: Option<Duration>,
     /// This binary. The load generator is one of its sub-commands.
@@ -126,7 +126,8 @@ pub fn run(scenario: &Scenario, plan: &Plan, options: &Options, interrupt: &Inte
     if options.resume.fresh {
         trace::clear(&options.directory)?;
     }
-    let traces = options.trace.then(|| Traces::open(&options.directory)).transpose()?;
+    let traces =
+        options.trace_bytes.map(|limit_bytes| Traces::open(&options.directory, limit_bytes)).transpose()?;
 
     let mut so_far = Records { header: header.clone(), trials: kept, notes: Vec::new() };
     let mut order = Order::new(plan, scenario.run.until, !options.keep_disturbed, &so_far);
@@ -139,7 +140,7 @@ pub fn run(scenario: &Scenario, plan: &Plan, options: &Options, interrupt: &Inte
     let mut progress =
         Progress::new(kept_count + to_come.len(), kept_count, plan.estimate.per_trial, plan.estimate.load);
     introduce(scenario, plan, kept_count, to_come.len(), records.path(), &progress);
-    if let Some(words) = trace::untraced_words(&so_far.trials).filter(|_| options.trace) {
+    if let Some(words) = trace::untraced_words(&so_far.trials).filter(|_| options.trace_bytes.is_some()) {
         progress.say(&words);
     }
     let (other_runs, publisher) = announce(scenario, to_come.len(), records.path(), &mut progress);

@@ -419,7 +419,7 @@ impl Attempt<'_, '_> {
             mounts: &mut *mounts,
             further: &mut *further,
             running: &mut *running,
-            is_traced: laboratory.traces.is_some(),
+            trace_bytes: laboratory.traces.map(Traces::limit_bytes),
         };
         let mut window = self.phases.measure(&mut client, &scenario.run, layout, observed, events)?;
         window.durability = durability;

@@ -107,7 +107,7 @@ fn run_part(
         resume: options.resume,
         wait: false,
         keep_disturbed: options.smoke,
-        trace: false,
+        trace_bytes: None,
         at_most,
         program: options.program.clone(),
     };

@@ -182,8 +182,8 @@ impl Volume for EmulatedVolume {
         self.disk.change(change)
     }
 
-    fn begin_trace(&mut self) -> Result<()> {
-        self.disk.begin_trace()
+    fn begin_trace(&mut self, limit_bytes: u64) -> Result<()> {
+        self.disk.begin_trace(limit_bytes)
     }
 
     fn end_trace(&mut self) -> Result<()> {

@@ -68,8 +68,8 @@ pub trait Volume: Debug {
         Ok(None)
     }
 
-    /// Begins a block trace. Only an emulated disk alone keeps one.
-    fn begin_trace(&mut self) -> Result<()> {
+    /// Begins a block trace of at most that many bytes. Only an emulated disk alone keeps one.
+    fn begin_trace(&mut self, _limit_bytes: u64) -> Result<()> {
         Ok(())
     }
 

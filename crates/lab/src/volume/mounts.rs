@@ -123,8 +123,8 @@ impl Mounts {
     }
 
     /// Begins a block trace of each emulated disk.
-    pub fn begin_trace(&mut self) -> Result<()> {
-        self.mounts.iter_mut().try_for_each(|mount| mount.volume.begin_trace())
+    pub fn begin_trace(&mut self, limit_bytes: u64) -> Result<()> {
+        self.mounts.iter_mut().try_for_each(|mount| mount.volume.begin_trace(limit_bytes))
     }
 
     pub fn end_trace(&mut self) -> Result<()> {

@@ -15,8 +15,8 @@ pub(super) struct MountPlaces {
     /// The kernel's behind each read of the data, as traced; `None` without a trace, and for a server that counts the
     /// reads that it waits for.
     pub(super) ahead: Option<Arc<[Vec<Access>]>>,
-    /// What new files of the log were filled with on the data's mount, as traced; zero without a trace.
-    pub(super) filled_bytes: u64,
+    /// What new files of the log were filled with on the data's mount in the window, as traced; zero without a trace.
+    pub(super) filled_bytes: f64,
     /// Of each mount.
     logs: Vec<Region>,
     doublewrites: Vec<Region>,
@@ -71,7 +71,8 @@ pub(super) fn places(source: &Source<'_>) -> MountPlaces {
     let mounts = 0..source.cell.mounts.len();
     MountPlaces {
         ahead,
-        filled_bytes: of_data.map_or(0, |found| found.filled_bytes),
+        filled_bytes: of_data
+            .map_or(0.0, |found| found.filled_bytes as f64 / traced_share(source, data_mount)),
         data: Places { reads: reads.unwrap_or_else(|| spread.clone()), writes: writes.unwrap_or(spread) },
         logs: mounts
             .clone()
@@ -94,6 +95,13 @@ pub(super) fn places(source: &Source<'_>) -> MountPlaces {
             })
             .collect(),
     }
+}
+
+/// Of the window, the part that the mount's trace has.
+fn traced_share(source: &Source<'_>, mount: usize) -> f64 {
+    let traced_s = source.traces[mount].as_ref().map_or(0.0, |trace| trace.duration_ns as f64 / 1e9);
+    let share = traced_s / source.measurement.duration_s;
+    if share > 0.0 { share.min(1.0) } else { 1.0 }
 }
 
 /// The part of the disk that the data fills.

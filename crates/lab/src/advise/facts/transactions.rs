@@ -8,7 +8,7 @@ use crate::server::telemetry::Rules;
 
 /// `reads` are those of a transaction on which it waits. New files of the log were filled with `filled_bytes`, which a server that
 /// has run for long does not do: it takes its old ones.
-pub(super) fn kinds(source: &Source<'_>, reads: f64, filled_bytes: u64) -> Vec<Kind> {
+pub(super) fn kinds(source: &Source<'_>, reads: f64, filled_bytes: f64) -> Vec<Kind> {
     let measurement = source.measurement;
     let ended: Vec<&TransactionSummary> =
         measurement.transactions.iter().filter(|kind| kind.latency.count > 0).collect();
@@ -78,14 +78,14 @@ fn part(source: &Source<'_>, kind: &TransactionSummary) -> Part {
 /// the server writes again before the kernel has written it reaches the device once, so behind the page cache the device
 /// counts. The server's own count also stands still while its checkpointer waits for the device, which adds up what the
 /// sessions wrote (`AbsorbSyncRequests`).
-fn dirtied_pages(source: &Source<'_>, filled_bytes: u64) -> f64 {
+fn dirtied_pages(source: &Source<'_>, filled_bytes: f64) -> f64 {
     let grown = |series: Option<(f64, f64)>| series.map_or(0.0, |(first, last)| last - first);
     let by_server = source.paging.written_pages + grown(source.series("dirty_pages"));
     let dirtied = match source.paging.rules {
         Rules::Innodb(_) => by_server,
         Rules::PageCache(_) => pages_on_device(source).map_or(by_server, |pages| {
             let grown_bytes = grown(source.machine_series("dirty_bytes"));
-            pages + (grown_bytes - filled_bytes as f64) / source.paging.page_bytes as f64
+            pages + (grown_bytes - filled_bytes) / source.paging.page_bytes as f64
         }),
     };
     dirtied.max(0.0)
@@ -127,7 +127,7 @@ mod tests {
         let scenario = scenario_of(&records).unwrap();
         let cell = &records.header.cells[0];
         let source = Source::of_cell(&records, Some(&scenario), cell, &directory).unwrap();
-        let kinds = kinds(&source, 1.0, 0);
+        let kinds = kinds(&source, 1.0, 0.0);
         let weights: f64 = kinds.iter().map(|kind| kind.weight).sum();
         let mean = |figure: fn(&Kind) -> f64| {
             kinds.iter().map(|kind| kind.weight * figure(kind)).sum::<f64>() / weights
@@ -139,7 +139,7 @@ mod tests {
         // Stock-level reads the most of all and writes nothing.
         assert!(kinds.iter().any(|kind| kind.log_bytes == 0.0));
         check(mean(|kind| kind.log_bytes), source.paging.log_bytes);
-        check(mean(|kind| kind.dirtied_pages), dirtied_pages(&source, 0));
+        check(mean(|kind| kind.dirtied_pages), dirtied_pages(&source, 0.0));
     }
 
     #[test]

@@ -74,7 +74,7 @@ pub(super) fn confirm(
         resume: Resume::default(),
         wait: false,
         keep_disturbed: false,
-        trace: false,
+        trace_bytes: None,
         at_most: None,
         program: std::env::current_exe().context("finding this program")?,
     };

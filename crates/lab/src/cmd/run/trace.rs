@@ -1,9 +1,25 @@
-//! Which storage of a scenario `--trace` can trace.
+//! Which storage of a scenario `--trace` can trace, and how much of it.
 
 use itertools::Itertools as _;
 use spindle_base::Mistake;
+use spindle_base::units::{format_size_bytes, parse_size_bytes};
+use spindle_mount::trace::LIMIT_BYTES;
 
 use crate::scenario::Scenario;
+
+/// Some eight thousand requests.
+const LIMIT_BYTES_LEAST: u64 = 64 << 10;
+
+/// Most bytes of a trace; the error is a sentence.
+pub(super) fn parse_limit(words: &str) -> Result<u64, String> {
+    let bytes = parse_size_bytes(words)?;
+    if (LIMIT_BYTES_LEAST..=LIMIT_BYTES).contains(&bytes) {
+        Ok(bytes)
+    } else {
+        let (least, most) = (format_size_bytes(LIMIT_BYTES_LEAST), format_size_bytes(LIMIT_BYTES));
+        Err(format!("a trace ends at {least} to {most}"))
+    }
+}
 
 /// The sentence about what has no trace; `None` if everything has one.
 ///
@@ -75,6 +91,16 @@ mod tests {
     const DISK: &str = "[stacks.disk]\nprofile = \"null\"\nsize = \"4 GB\"\n";
     const REAL: &str = "[stacks.usb]\npath = \"/tmp\"\n";
     const POOL: &str = "[stacks.tank]\nprofile = \"null\"\nsize = \"4 GB\"\nfile_system = \"zfs\"\n";
+
+    #[test]
+    fn a_trace_has_bounds() {
+        for (words, expect) in
+            [("64 KiB", Some(64 << 10)), ("64M", Some(64 << 20)), ("1 KiB", None), ("65 MiB", None)]
+        {
+            assert_eq!(parse_limit(words).ok(), expect, "{words}");
+        }
+        assert_eq!(parse_limit("1 GiB").unwrap_err(), "a trace ends at 64 KiB to 64 MiB");
+    }
 
     #[test]
     fn every_emulated_disk_is_traced() {

@@ -20,8 +20,8 @@ pub(in crate::run) struct Observed<'a, 'r> {
     pub mounts: &'a mut Mounts,
     pub further: &'a mut Further<'r>,
     pub running: &'a mut dyn Running,
-    /// Whether the mounts keep a block trace of the window.
-    pub is_traced: bool,
+    /// The limit of the block trace that each mount keeps of the window; `None` without traces.
+    pub trace_bytes: Option<u64>,
 }
 
 pub(super) struct WindowObserver<'a, 'o, 'r, 'p> {
@@ -52,8 +52,8 @@ impl<'a, 'o, 'r, 'p> WindowObserver<'a, 'o, 'r, 'p> {
         events: WindowEvents,
     ) -> Result<WindowObserver<'a, 'o, 'r, 'p>> {
         // Just before the samples, so that the trace has the requests that they count.
-        if observed.is_traced {
-            observed.mounts.begin_trace()?;
+        if let Some(limit_bytes) = observed.trace_bytes {
+            observed.mounts.begin_trace(limit_bytes)?;
         }
         let mut first = look(phases, &mut observed, feed.client_id)?;
         first.server_threads = threads(phases, &observed);
@@ -79,7 +79,7 @@ impl<'a, 'o, 'r, 'p> WindowObserver<'a, 'o, 'r, 'p> {
             return Err(failure);
         }
         let ended = threads(self.phases, &self.observed);
-        if self.observed.is_traced {
+        if self.observed.trace_bytes.is_some() {
             self.observed.mounts.end_trace()?;
         }
         let mut last = look(self.phases, &mut self.observed, self.feed.client_id)?;

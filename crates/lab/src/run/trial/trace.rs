@@ -23,16 +23,22 @@ const CELL_LETTERS_MOST: usize = 180;
 #[derive(Debug)]
 pub(in crate::run) struct Traces {
     directory: PathBuf,
+    limit_bytes: u64,
 }
 
 impl Traces {
     /// Makes the directory, if it is missing.
-    pub(in crate::run) fn open(results: &Path) -> Result<Traces> {
+    pub(in crate::run) fn open(results: &Path, limit_bytes: u64) -> Result<Traces> {
         // Absolute, because the emulator is another process.
         let directory =
             std::path::absolute(results.join(TRACES)).context("looking for the working directory")?;
         PrivateDirectory::make(&directory, 0o755)?;
-        Ok(Traces { directory })
+        Ok(Traces { directory, limit_bytes })
+    }
+
+    /// Most bytes of the requests of one trace.
+    pub(in crate::run) fn limit_bytes(&self) -> u64 {
+        self.limit_bytes
     }
 
     /// A file that does not exist. A trial that is repeated has a trace for each of its rows.
@@ -147,7 +153,7 @@ mod tests {
     #[test]
     fn a_trial_that_is_repeated_has_a_second_file_and_all_go_with_the_records() {
         let results = tempfile::tempdir().unwrap();
-        let traces = Traces::open(results.path()).unwrap();
+        let traces = Traces::open(results.path(), 1 << 20).unwrap();
         for expect in ["hdd,1,data.trace", "hdd,1,data,2.trace", "hdd,1,data,3.trace"] {
             let path = traces.new_path("hdd", 1, "data");
             assert_eq!(path.file_name().unwrap(), expect);
@@ -167,7 +173,7 @@ mod tests {
     fn a_directory_that_others_may_write_is_refused() {
         use std::os::unix::fs::PermissionsExt as _;
         let results = tempfile::tempdir().unwrap();
-        let traces = Traces::open(results.path()).unwrap();
+        let traces = Traces::open(results.path(), 1 << 20).unwrap();
         fs::set_permissions(&traces.directory, fs::Permissions::from_mode(0o777)).unwrap();
         for refused in [check_directory(results.path()), clear(results.path())] {
             assert!(refused.unwrap_err().is::<spindle_base::Mistake>());
