@@ -60,7 +60,7 @@ pub struct RunArguments {
     #[arg(long)]
     trace: bool,
     /// Size at which a trace ends: its first part is enough for predictions, and small enough to keep.
-    #[arg(long, value_name = "SIZE", value_parser = trace::parse_limit, default_value = "64 MiB", requires = "trace")]
+    #[arg(long, value_name = "SIZE", value_parser = trace::parse_limit, default_value = "64MiB", requires = "trace")]
     trace_limit: u64,
 }
 
