@@ -157,4 +157,21 @@ mod tests {
         assert_eq!(pages.len(), 6);
         assert!(pages.iter().all(|pages| most / pages < 1.2), "{pages:?}");
     }
+
+    #[test]
+    fn new_log_files_count_for_the_window_where_a_trace_ends_early() {
+        let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/results/twin/postgresql-1g");
+        let records = input::read(&directory).unwrap();
+        let scenario = scenario_of(&records).unwrap();
+        // It fills new files through its whole window.
+        let cell = records.header.cells.iter().find(|cell| cell.name == "ebs-gp3").unwrap();
+        let mut source = Source::of_cell(&records, Some(&scenario), cell, &directory).unwrap();
+        let pages = |source: &Source<'_>| facts(source, None).unwrap().mean(|kind| kind.dirtied_pages);
+        let whole = pages(&source);
+        let trace = source.traces[0].as_mut().unwrap();
+        trace.duration_ns /= 2;
+        trace.requests.retain(|request| request.at.0 < trace.duration_ns);
+        let half = pages(&source);
+        assert!((half / whole - 1.0).abs() < 0.1, "{half} instead of {whole}");
+    }
 }
