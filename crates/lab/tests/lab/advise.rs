@@ -87,6 +87,28 @@ fn the_page_of_the_twin_has_what_postgresqls_records_give() {
     check_row_of_twin("postgresql-insert.jsonl", "`insert-growth`");
 }
 
+/// The rows themselves are held to the records.
+#[test]
+fn the_pages_add_up_the_rows_of_the_twin() {
+    let page = page_of_twin();
+    let rows =
+        page.lines().filter(|line| line.starts_with("| `mariadb-") || line.starts_with("| `postgresql-"));
+    let number = |cell: &str| cell.trim().trim_end_matches(" %").replace(',', "").parse::<f64>().unwrap();
+    let rows: Vec<(f64, f64)> = rows
+        .map(|row| row.split('|').collect::<Vec<_>>())
+        .filter(|cells| cells.len() > 8)
+        .map(|cells| (number(cells[4]), number(cells[6])))
+        .collect();
+    assert_eq!(rows.len(), 6);
+    let all: f64 = rows.iter().map(|(predictions, _)| predictions).sum();
+    let within = rows.iter().map(|(predictions, percent)| predictions * percent).sum::<f64>() / all;
+    let words = format!("Of these {} predictions {within:.0} % are within 20 %", grouped(all as u64));
+    assert!(page.contains(&words), "docs/results/twin.md lacks {words}");
+    let advice = std::fs::read_to_string(root().join("docs/advice.md")).unwrap();
+    let words = format!("{within:.0} % of {} predictions are within them", grouped(all as u64));
+    assert!(advice.contains(&words), "docs/advice.md lacks {words}");
+}
+
 #[test]
 fn the_page_of_the_twin_has_what_the_record_of_more_memory_gives() {
     let Some(()) = in_check_all(|| Some(())) else { return };
