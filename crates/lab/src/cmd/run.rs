@@ -59,7 +59,7 @@ pub struct RunArguments {
     /// Keep a block trace of each measured window beside the records.
     #[arg(long)]
     trace: bool,
-    /// Size at which a trace ends: its first part is enough for predictions, and small enough to keep.
+    /// Size at which a trace ends. Predictions for other storage need its first part, for more memory all of it.
     #[arg(long, value_name = "SIZE", value_parser = trace::parse_limit, default_value = "64MiB", requires = "trace")]
     trace_limit: u64,
 }

@@ -385,8 +385,8 @@ fn help_of_run() {
           --a-a                 Run the first cell twice instead of the matrix: two names for one
                                 storage, which a comparison should not tell apart
           --trace               Keep a block trace of each measured window beside the records
-          --trace-limit <SIZE>  Size at which a trace ends: its first part is enough for predictions,
-                                and small enough to keep [default: 64MiB]
+          --trace-limit <SIZE>  Size at which a trace ends. Predictions for other storage need its first
+                                part, for more memory all of it [default: 64MiB]
       -h, --help                Print help
 
     Environment:
