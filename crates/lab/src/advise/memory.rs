@@ -1,58 +1,48 @@
 //! The database with another buffer pool: fewer reads and fewer writes, by the reuse of pages in its block trace.
 
 use spindle_base::Mistake;
-use spindle_twin::trace::{Followed, MissCurve, Rewrites, page_uses};
+use spindle_twin::trace::{Followed, List, MidpointList, MissCurve, page_uses};
 use spindle_twin::{Ahead, Facts, Flushing, Innodb, Kind, Reading};
 
 use super::source::Source;
 use crate::record::FileClass;
-use crate::server::telemetry::{Midpoint, Rules};
+use crate::server::telemetry::Rules;
 
 /// What a block trace tells of other buffer pools.
 #[derive(Debug)]
 pub struct Memory {
+    followed: Followed,
     curve: MissCurve,
-    rewrites: Rewrites,
     /// After which a change is written, in the time of the trace.
     oldest_change_ns: f64,
     pool_pages: u64,
     page_bytes: u64,
-    /// `None` for a server without such a list.
-    list: Option<MidpointList>,
+    list: List,
 }
 
-/// A list of pages with a midpoint, in the measured cell.
-///
-/// A trace of misses has pages that left the older part without another use; in a larger pool the same page is used
-/// again in time, and stays for as long as the whole list lasts.
-#[derive(Debug, Clone, Copy)]
-struct MidpointList {
-    rule: Midpoint,
-    /// In the measured pool, which has other pages too.
-    pages: f64,
-    reads_per_s: f64,
+/// The server's list of pages in the measured cell. The trace has its turnover for a server of which no more is known.
+fn measured_list(source: &Source<'_>, curve: &MissCurve) -> List {
+    let old_pages = source.measurement.series.server.get("old_pages");
+    let old_pages = old_pages.and_then(|series| spindle_stats::mean(series)).filter(|pages| *pages > 0.0);
+    let Some((rule, old_pages)) = source.paging.midpoint.zip(old_pages) else {
+        return List::LastUse(curve.turnover_pages());
+    };
+    let list = MidpointList { rule, pages: old_pages / rule.older_share, never_leave: 0.0 };
+    // Each page that moves there pushes another one out.
+    let moved = source.paging.moved_to_head.unwrap_or(f64::INFINITY);
+    List::Midpoint(MidpointList { never_leave: (list.staying_pages() - moved).max(0.0), ..list })
 }
 
-impl MidpointList {
-    /// `None` for another server, and where the list was not sampled.
-    fn of(source: &Source<'_>) -> Option<MidpointList> {
-        let rule = source.paging.midpoint?;
-        let old_pages = spindle_stats::mean(source.measurement.series.server.get("old_pages")?)?;
-        let reads = source.paging.foreground_reads?;
-        (old_pages > 0.0).then(|| MidpointList {
-            rule,
-            pages: old_pages / rule.older_share,
-            reads_per_s: reads / source.measurement.duration_s,
-        })
-    }
-
-    /// Pages that enter before a page leaves the list, with a pool that is larger by `more` pages.
-    fn turnover_pages(&self, more: f64) -> f64 {
-        let pages = self.pages + more;
-        let older = self.rule.older_share * pages;
-        // Where time presses, no page is used again late enough to stay.
-        if older >= self.reads_per_s * self.rule.not_within_s { pages } else { older }
-    }
+/// What a larger buffer pool leaves.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Larger {
+    pool_bytes: u64,
+    /// Share of the reads.
+    pub reads_left: f64,
+    /// Share of the writes for room.
+    writes_left: f64,
+    /// Whether the trace is long enough to know.
+    pub is_known: bool,
 }
 
 impl Memory {
@@ -69,12 +59,12 @@ impl Memory {
             Mistake::new("another buffer pool cannot be predicted: hardly any page was read twice in the trace; measure for longer")
         })?;
         Ok(Memory {
+            list: measured_list(source, &curve),
+            followed,
             curve,
-            rewrites: Rewrites::of(&followed),
             oldest_change_ns: oldest_change_s(source) * 1e9,
             pool_pages: source.paging.pool_pages,
             page_bytes,
-            list: MidpointList::of(source),
         })
     }
 
@@ -82,34 +72,33 @@ impl Memory {
         self.pool_pages * self.page_bytes
     }
 
-    /// Share of the reads that are left with a pool of that size, and whether the trace is long enough to know.
-    pub fn left(&self, pool_bytes: u64) -> (f64, bool) {
-        let pages = self.turnover_pages(pool_bytes);
-        (self.curve.left(pages), pages <= self.curve.longest_pages())
-    }
-
-    /// Pages that enter before a page leaves a pool of that size.
-    fn turnover_pages(&self, pool_bytes: u64) -> f64 {
+    /// With a pool of that size, which is not smaller than the measured one.
+    pub fn larger(&self, pool_bytes: u64) -> Larger {
         let more = (pool_bytes / self.page_bytes).saturating_sub(self.pool_pages) as f64;
-        let measured = self.curve.turnover_pages();
-        let Some(list) = &self.list else { return measured + more };
-        // Twice the pool makes the whole difference; for a part of it, a part is taken.
-        let part = (more / self.pool_pages as f64).min(1.0);
-        measured + (list.turnover_pages(more) - measured).max(0.0) * part
+        let (list, part) = match self.list {
+            List::LastUse(pages) => (List::LastUse(pages + more), 1.0),
+            // The trace does not tell which pages the measured list keeps. Twice the pool has room for both those and
+            // the others; a part of it has a part of the effect.
+            List::Midpoint(list) => {
+                let pool_pages = self.pool_pages as f64;
+                let pages = list.pages + more.max(pool_pages);
+                (List::Midpoint(MidpointList { pages, ..list }), (more / pool_pages).min(1.0))
+            }
+        };
+        let answered = self.followed.answered(&list);
+        Larger {
+            pool_bytes,
+            reads_left: self.curve.left(&self.followed, &answered).powf(part),
+            writes_left: self.followed.writes_left(&answered, self.oldest_change_ns).powf(part),
+            is_known: list.pages() <= self.curve.longest_pages(),
+        }
     }
 
-    /// Share of the writes for room that are left with a pool of that size.
-    fn writes_left(&self, pool_bytes: u64) -> f64 {
-        let pages = self.turnover_pages(pool_bytes);
-        self.rewrites.left(self.curve.turnover_pages(), pages, self.oldest_change_ns)
-    }
-
-    /// The facts with a pool of that size, which is not smaller than the measured one.
-    pub fn with_pool(&self, facts: &Facts, pool_bytes: u64) -> Facts {
-        let (left, _) = self.left(pool_bytes);
+    /// The facts with that pool.
+    pub fn with_pool(&self, facts: &Facts, larger: Larger) -> Facts {
+        let Larger { pool_bytes, reads_left: left, writes_left: cold_left, .. } = larger;
         let (flushing, dirtied) = match &facts.flushing {
             Flushing::Innodb(innodb) => {
-                let cold_left = self.writes_left(pool_bytes);
                 let dirtied = innodb.hot_share + (1.0 - innodb.hot_share) * cold_left;
                 let innodb = with_larger_pool(innodb, pool_bytes / self.page_bytes, left, cold_left);
                 (Flushing::Innodb(innodb), dirtied)
@@ -162,58 +151,37 @@ fn oldest_change_s(source: &Source<'_>) -> f64 {
 #[cfg(test)]
 mod tests {
     use spindle_model::{Instant, Rng};
-    use spindle_twin::trace::PageUse;
+    use spindle_twin::trace::{Midpoint, PageUse};
 
     use super::*;
 
-    const RULE: Midpoint = Midpoint { older_share: 0.37, not_within_s: 1.0 };
-
-    /// Misses of InnoDB's list under skewed reads. `moves`: pages of its older part are used again late enough.
-    fn misses(pool: usize, moves: bool) -> Vec<PageUse> {
-        let mut rng = Rng::new(1);
-        let mut list: Vec<u64> = Vec::new();
-        let mut missed = Vec::new();
-        for _ in 0..200_000 {
-            let page = rng.below(4_000).min(rng.below(4_000)).min(rng.below(4_000));
-            let midpoint = list.len() - (list.len() as f64 * RULE.older_share) as usize;
-            match list.iter().position(|other| *other == page) {
-                Some(place) if place < midpoint || moves => {
-                    list.remove(place);
-                    list.insert(0, page);
-                }
-                Some(_) => {}
-                None => {
-                    missed.push(PageUse { page, at: Instant(0), is_write: false });
-                    list.insert(midpoint, page);
-                    list.truncate(pool);
-                }
-            }
-        }
-        missed
-    }
-
     #[test]
-    fn a_larger_list_leaves_as_many_reads_as_it_really_does() {
-        const POOL: usize = 500;
-        // Fewer pages are in the older part than are read in the time.
-        let small = misses(POOL, false);
-        let list = MidpointList { rule: RULE, pages: POOL as f64, reads_per_s: 200.0 };
-        let curve = MissCurve::of(&Followed::of(&small)).expect("pages are read again");
-        let rewrites = Rewrites::of(&Followed::of(&[]));
+    fn a_part_of_twice_the_pool_has_a_part_of_its_effect() {
+        let mut rng = Rng::new(1);
+        let mut page_use = |now| PageUse { page: rng.below(2_000), at: Instant(now), is_write: now % 3 == 0 };
+        let followed = Followed::of(&(0..20_000).map(&mut page_use).collect::<Vec<_>>());
+        let rule = Midpoint { older_share: 0.37, not_within_s: 0.0 };
         let memory = Memory {
-            curve,
-            rewrites,
-            oldest_change_ns: f64::INFINITY,
-            pool_pages: POOL as u64,
+            curve: MissCurve::of(&followed).expect("pages are read again"),
+            followed,
+            oldest_change_ns: 1e9,
+            pool_pages: 500,
             page_bytes: 1,
-            list: Some(list),
+            list: List::Midpoint(MidpointList { rule, pages: 400.0, never_leave: 0.0 }),
         };
-        assert_eq!(memory.left(POOL as u64), (1.0, true));
-        // The larger the step, the more pages have other uses than the trace tells.
-        for (times, most) in [(2, 0.15), (4, 0.3)] {
-            let really = misses(times * POOL, true).len() as f64 / small.len() as f64;
-            let (left, is_known) = memory.left((times * POOL) as u64);
-            assert!(is_known && (left / really - 1.0).abs() < most, "{times}: {left} instead of {really}");
+        let left = |pool_bytes| {
+            let Larger { reads_left, writes_left, .. } = memory.larger(pool_bytes);
+            [reads_left, writes_left]
+        };
+        assert_eq!(left(500), [1.0, 1.0]);
+        let (half, twice, more) = (left(750), left(1_000), left(1_200));
+        for what in 0..2 {
+            let of = |left: [f64; 2]| left[what];
+            assert!(
+                1.0 > of(half) && of(half) > of(twice) && of(twice) > of(more),
+                "{half:?} {twice:?} {more:?}"
+            );
+            assert!((of(half).powi(2) - of(twice)).abs() < 1e-9, "{half:?} {twice:?}");
         }
     }
 }

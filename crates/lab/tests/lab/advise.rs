@@ -158,6 +158,8 @@ fn the_page_of_the_twin_has_what_the_record_of_pools_gives() {
             error("predicted", "measured")
         );
         assert!(page.contains(&row), "docs/results/twin.md lacks {row}");
+        let reads = figure("predicted_reads") / figure("measured_reads");
+        assert!((reads - 1.0).abs() <= 0.15, "{row}");
     }
     let known = pools.iter().filter(|one| one["is_known"] == true);
     let above = known.map(|one| one["measured"].as_f64().unwrap() / one["predicted"].as_f64().unwrap());

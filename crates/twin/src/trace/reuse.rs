@@ -3,10 +3,9 @@
 //! For each read, the distance is the number of different pages that entered the pool since the page's last read:
 //! those that were read, and those that are written and never read in the whole trace. The server has made these,
 //! for new rows and the undo log, or they never leave. A trace has only the misses of the pool: a page that is read
-//! again was evicted meanwhile, for which the part of the pool that turns over had to be read once. How many pages
-//! enter before one leaves a larger pool depends on the server's list; in a plain LRU list, n pages more with n pages
-//! more. Reads of pages that were not read before in the trace have a distance that is known to be longer than the
-//! trace so far; the product-limit estimate counts them for that.
+//! again was evicted meanwhile, for which the part of the pool that turns over had to be read once. Which of them a
+//! larger pool answers goes by the server's list (`lists.rs`). Reads of pages that were not read before in the trace
+//! have a distance that is known to be longer than the trace so far; the product-limit estimate counts them for that.
 //!
 //! Only pages of a sample are followed, chosen by a hash of their number, and their distances are scaled.
 //!
@@ -19,6 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use spindle_model::split_mix;
 
 use super::classify::PageUse;
+use super::lists::Answered;
 
 /// Share of the reads that are left, by the number of different pages that enter the pool before a page leaves it.
 #[derive(Debug, Clone, PartialEq)]
@@ -44,10 +44,11 @@ impl MissCurve {
     pub fn of(followed: &Followed) -> Option<MissCurve> {
         // Those of first reads rise.
         let (mut again, mut first) = (Vec::new(), Vec::new());
-        for reuse in followed.uses.iter().filter_map(|(_, reuse)| *reuse) {
-            match reuse {
-                Reuse::Again(distance) => again.push(distance),
-                Reuse::First(before) => first.push(before),
+        for page_use in &followed.uses {
+            match page_use.what {
+                What::Read(Reuse::Again(distance)) => again.push(distance),
+                What::Read(Reuse::First(before)) => first.push(before),
+                What::Written | What::Made => {}
             }
         }
         if again.len() < AGAIN_LEAST {
@@ -64,14 +65,26 @@ impl MissCurve {
         self.turnover_pages
     }
 
-    /// Share of the reads that a pool leaves which so many different pages enter before a page leaves it.
-    pub fn left(&self, pages: f64) -> f64 {
-        let longer = |distance: f64| {
-            let after = self.steps.partition_point(|(step, _)| *step <= distance);
-            after.checked_sub(1).map_or(1.0, |last| self.steps[last].1)
+    /// Share of the reads whose distance is longer.
+    fn longer(&self, distance: f64) -> f64 {
+        let after = self.steps.partition_point(|(step, _)| *step <= distance);
+        after.checked_sub(1).map_or(1.0, |last| self.steps[last].1)
+    }
+
+    /// Share of the reads of the trace that are left with a pool that answers these.
+    pub fn left(&self, followed: &Followed, answered: &Answered) -> f64 {
+        let longer_than_pool = self.longer(answered.pages);
+        let left_of = |(page_use, is_answered): (&Use, &bool)| match page_use.what {
+            // As many as have an even longer distance, of those with a distance as long as the trace so far.
+            What::Read(Reuse::First(before)) if before < answered.pages => {
+                Some(longer_than_pool / self.longer(before))
+            }
+            What::Read(_) => Some(f64::from(u8::from(!is_answered))),
+            What::Written | What::Made => None,
         };
-        // What lies below the turnover is chance, and belongs to the pool as it is.
-        longer(pages.max(self.turnover_pages)) / longer(self.turnover_pages)
+        let reads = followed.uses.iter().zip(&answered.is_answered).filter_map(left_of);
+        let (count, left) = reads.fold((0.0, 0.0), |(count, sum), left| (count + 1.0, sum + left));
+        if count > 0.0 { left / count } else { 1.0 }
     }
 
     /// The largest number of pages for which the trace is long enough.
@@ -99,32 +112,56 @@ impl Reuse {
     }
 }
 
+/// A use of a page.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Use {
+    pub page: u64,
+    pub at_ns: f64,
+    pub what: What,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum What {
+    Read(Reuse),
+    /// A page that is read somewhere in the trace.
+    Written,
+    /// A page that the server has made, or that never leaves.
+    Made,
+}
+
 /// The uses of the pages that are followed, in their order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Followed {
-    /// With the distance of each read.
-    pub(super) uses: Vec<(PageUse, Option<Reuse>)>,
+    pub(super) uses: Vec<Use>,
+    /// One page in so many is followed.
+    pub(super) every: u64,
 }
 
 impl Followed {
     pub fn of(uses: &[PageUse]) -> Followed {
-        let every = uses.len().div_ceil(FOLLOWED_MOST).next_power_of_two() as u64;
+        Followed::one_in(uses.len().div_ceil(FOLLOWED_MOST).next_power_of_two() as u64, uses)
+    }
+
+    pub(super) fn one_in(every: u64, uses: &[PageUse]) -> Followed {
         let is_followed = |page_use: &&PageUse| split_mix(page_use.page).is_multiple_of(every);
         let kept: Vec<PageUse> = uses.iter().filter(is_followed).copied().collect();
-        let reuses = reuses(&kept).into_iter().map(|reuse| reuse.map(|reuse| reuse.scaled(every)));
-        Followed { uses: kept.iter().copied().zip(reuses).collect() }
+        let of_use = |(page_use, what): (&PageUse, What)| {
+            let what = if let What::Read(reuse) = what { What::Read(reuse.scaled(every)) } else { what };
+            Use { page: page_use.page, at_ns: page_use.at.0 as f64, what }
+        };
+        Followed { uses: kept.iter().zip(whats(&kept)).map(of_use).collect(), every }
     }
 }
 
-/// Of each use that is a read, by a tree of the last uses.
-fn reuses(uses: &[PageUse]) -> Vec<Option<Reuse>> {
+/// Distances by a tree of the last uses.
+fn whats(uses: &[PageUse]) -> Vec<What> {
     let read: BTreeSet<u64> =
         uses.iter().filter(|page_use| !page_use.is_write).map(|page_use| page_use.page).collect();
     let mut tree = Tree::new(uses.len());
     let mut last: BTreeMap<u64, usize> = BTreeMap::new();
     let of_use = |(now, &PageUse { page, is_write, .. }): (usize, &PageUse)| {
         if is_write && read.contains(&page) {
-            return None;
+            return What::Written;
         }
         let reuse = match last.insert(page, now) {
             Some(before) => {
@@ -135,7 +172,7 @@ fn reuses(uses: &[PageUse]) -> Vec<Option<Reuse>> {
             None => Reuse::First((last.len() - 1) as f64),
         };
         tree.add(now, 1);
-        (!is_write).then_some(reuse)
+        if is_write { What::Made } else { What::Read(reuse) }
     };
     uses.iter().enumerate().map(of_use).collect()
 }
@@ -190,6 +227,7 @@ impl Tree {
 mod tests {
     use spindle_model::{Instant, Rng};
 
+    use super::super::List;
     use super::*;
 
     fn read(page: u64) -> PageUse {
@@ -205,14 +243,14 @@ mod tests {
         let reads = [1, 2, 3, 2, 2, 1].map(read);
         let (first, again) = (Reuse::First, Reuse::Again);
         let expect = [first(0.0), first(1.0), first(2.0), again(1.0), again(0.0), again(2.0)];
-        assert_eq!(reuses(&reads), expect.map(Some));
+        assert_eq!(whats(&reads), expect.map(What::Read));
     }
 
     #[test]
     fn pages_that_the_server_made_take_room() {
         let uses = [read(1), write(7), write(1), write(8), write(7), read(1)];
-        let expect = [Some(Reuse::First(0.0)), None, None, None, None, Some(Reuse::Again(2.0))];
-        assert_eq!(reuses(&uses), expect);
+        let (first, again) = (What::Read(Reuse::First(0.0)), What::Read(Reuse::Again(2.0)));
+        assert_eq!(whats(&uses), [first, What::Made, What::Written, What::Made, What::Made, again]);
     }
 
     /// What an LRU pool leaves of skewed reads, between which new pages are made, one for so many reads. A new page is
@@ -251,11 +289,16 @@ mod tests {
     fn a_larger_pool_leaves_as_many_reads_as_it_really_does() {
         for made_every in [None, Some(10), Some(3)] {
             let small = uses(500, 200_000, made_every);
-            let curve = MissCurve::of(&Followed::of(&small)).expect("pages are read again");
-            for pool in [1_000, 2_000] {
-                let really = reads(&uses(pool, 200_000, made_every)) / reads(&small);
-                let left = curve.left(curve.turnover_pages() + (pool - 500) as f64);
-                assert!((left / really - 1.0).abs() < 0.15, "{made_every:?}, {pool}: {left}, not {really}");
+            for every in [1, 4] {
+                let followed = Followed::one_in(every, &small);
+                let curve = MissCurve::of(&followed).expect("pages are read again");
+                for pool in [1_000, 2_000] {
+                    let really = reads(&uses(pool, 200_000, made_every)) / reads(&small);
+                    let pages = curve.turnover_pages() + (pool - 500) as f64;
+                    let left = curve.left(&followed, &followed.answered(&List::LastUse(pages)));
+                    let words = format!("{made_every:?}, {every}, {pool}: {left}, not {really}");
+                    assert!((left / really - 1.0).abs() < 0.15, "{words}");
+                }
             }
         }
     }
@@ -264,11 +307,5 @@ mod tests {
     fn pages_that_are_read_once_give_no_curve() {
         let pages: Vec<PageUse> = (0..10_000).map(read).collect();
         assert_eq!(MissCurve::of(&Followed::of(&pages)), None);
-    }
-
-    #[test]
-    fn the_same_pool_leaves_all_reads() {
-        let curve = MissCurve::of(&Followed::of(&uses(500, 50_000, None))).expect("pages are read again");
-        assert_eq!(curve.left(curve.turnover_pages()), 1.0);
     }
 }

@@ -10,45 +10,16 @@
 
 use std::collections::BTreeMap;
 
-use super::classify::PageUse;
-use super::reuse::{Followed, Reuse};
+use super::lists::Answered;
+use super::reuse::{Followed, Reuse, Use, What};
 
-/// The uses of the pages that are followed.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Rewrites {
-    uses: Vec<Use>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Use {
-    page: u64,
-    at_ns: f64,
-    what: What,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum What {
-    Read(Reuse),
-    Write,
-}
-
-impl Rewrites {
-    pub fn of(followed: &Followed) -> Rewrites {
-        let of_use = |(page_use, reuse): &(PageUse, Option<Reuse>)| Use {
-            page: page_use.page,
-            at_ns: page_use.at.0 as f64,
-            what: reuse.map_or(What::Write, What::Read),
-        };
-        Rewrites { uses: followed.uses.iter().map(of_use).collect() }
-    }
-
-    /// Share of the writes that a pool leaves which `pages` different pages enter before a page leaves it, instead of
-    /// `measured_pages`, if changes are written after `age_ns` of the trace at the latest. Pages that only their age has
-    /// written are in neither count.
-    pub fn left(&self, measured_pages: f64, pages: f64, age_ns: f64) -> f64 {
-        let known_from = self.known_from(pages, age_ns);
-        let measured = self.writes(measured_pages, age_ns, known_from);
-        let left = self.writes(pages, age_ns, known_from);
+impl Followed {
+    /// Share of the writes that are left with a pool that answers these uses, if changes are written after `age_ns` of the
+    /// trace at the latest. Pages that only their age has written are not counted.
+    pub fn writes_left(&self, answered: &Answered, age_ns: f64) -> f64 {
+        let known_from = self.known_from(answered.pages, age_ns);
+        let measured = self.writes(&self.none_answered(), age_ns, known_from);
+        let left = self.writes(answered, age_ns, known_from);
         if measured == 0 { 1.0 } else { left as f64 / measured as f64 }
     }
 
@@ -63,17 +34,17 @@ impl Rewrites {
         self.uses.iter().take(half).position(is_known).unwrap_or(half)
     }
 
-    fn writes(&self, pages: f64, age_ns: f64, from: usize) -> usize {
+    fn writes(&self, answered: &Answered, age_ns: f64, from: usize) -> usize {
         // Changed pages of the pool, with the time of the first change.
         let mut changed: BTreeMap<u64, f64> = BTreeMap::new();
         let mut writes = 0;
         for (index, Use { page, at_ns, what }) in self.uses.iter().enumerate() {
             match what {
-                What::Read(Reuse::Again(distance)) if *distance <= pages => {}
+                What::Read(_) if answered.is_answered[index] => {}
                 What::Read(_) => {
                     changed.remove(page);
                 }
-                What::Write => {
+                What::Written | What::Made => {
                     let is_in_time = |since: &f64| at_ns - since <= age_ns;
                     if !changed.get(page).is_some_and(is_in_time) {
                         changed.insert(*page, *at_ns);
@@ -90,7 +61,7 @@ impl Rewrites {
 mod tests {
     use spindle_model::{Instant, Rng};
 
-    use super::super::MissCurve;
+    use super::super::{List, MissCurve, PageUse};
     use super::*;
 
     const SMALL: usize = 500;
@@ -157,12 +128,11 @@ mod tests {
         for age in [u64::MAX, 20_000] {
             let small = uses(SMALL, age);
             let followed = Followed::of(&small);
-            let rewrites = Rewrites::of(&followed);
             let measured_pages = MissCurve::of(&followed).expect("pages are read again").turnover_pages();
             for times in [2, 4] {
                 let really = writes(&uses(times * SMALL, age)) / writes(&small);
                 let pages = measured_pages + ((times - 1) * SMALL) as f64;
-                let left = rewrites.left(measured_pages, pages, age as f64);
+                let left = followed.writes_left(&followed.answered(&List::LastUse(pages)), age as f64);
                 assert!(
                     left < 0.9 && (left / really - 1.0).abs() < 0.15,
                     "{age}, {times}: {left} instead of {really}"
@@ -176,12 +146,15 @@ mod tests {
         // Seven rounds of two pages: each is read after the other one, and written.
         let rounds =
             (0..28).map(|now| PageUse { page: now / 2 % 2, at: Instant(now), is_write: now % 2 == 1 });
-        let rewrites = Rewrites::of(&Followed::of(&rounds.collect::<Vec<_>>()));
+        let followed = Followed::of(&rounds.collect::<Vec<_>>());
+        let left = |followed: &Followed, pages, age_ns| {
+            followed.writes_left(&followed.answered(&List::LastUse(pages)), age_ns)
+        };
         for (pages, age_ns, expect) in
             [(0.0, 100.0, 1.0), (1.0, 100.0, 0.0), (1.0, 4.0, 0.5), (1.0, 3.0, 1.0)]
         {
-            assert_eq!(rewrites.left(0.0, pages, age_ns), expect, "{pages} pages, {age_ns} ns");
+            assert_eq!(left(&followed, pages, age_ns), expect, "{pages} pages, {age_ns} ns");
         }
-        assert_eq!(Rewrites::of(&Followed::of(&[])).left(100.0, 200.0, 1e9), 1.0);
+        assert_eq!(left(&Followed::of(&[]), 200.0, 1e9), 1.0);
     }
 }

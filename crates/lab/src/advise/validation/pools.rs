@@ -65,20 +65,20 @@ pub(super) fn compare_pools(known: &[Known<'_>]) -> Vec<PoolComparison> {
 
 fn compare(from: &Known<'_>, memory: &Memory, of: &Known<'_>) -> Option<PoolComparison> {
     let pool_bytes = of.source.paging.pool_pages * of.source.paging.page_bytes;
-    let (left, is_known) = memory.left(pool_bytes);
-    let facts = memory.with_pool(&at_dilation_of(from, of), pool_bytes);
+    let larger = memory.larger(pool_bytes);
+    let facts = memory.with_pool(&at_dilation_of(from, of), larger);
     let outcome = predict(&facts, &of.storage, of.source.measurement.duration_s, 1);
     Some(PoolComparison {
         from: from.source.cell.name.clone(),
         of: of.source.cell.name.clone(),
         times: pool_bytes as f64 / memory.pool_bytes() as f64,
-        predicted_reads: reads(&from.source)? * left,
+        predicted_reads: reads(&from.source)? * larger.reads_left,
         measured_reads: reads(&of.source)?,
         predicted_writes: facts.mean(|kind| kind.dirtied_pages),
         measured_writes: of.source.paging.written_pages / of.source.transactions(),
         predicted: outcome.per_second() * from.source.metric_of_transaction(),
         measured: of.source.measurement.metric.value,
-        is_known,
+        is_known: larger.is_known,
     })
 }
 

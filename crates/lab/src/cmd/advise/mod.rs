@@ -191,7 +191,7 @@ fn asked_for(facts: Facts, arguments: &AdviseArguments, memory: &Result<Memory, 
                 )
                 .into());
             }
-            memory.with_pool(&facts, pool_bytes)
+            memory.with_pool(&facts, memory.larger(pool_bytes))
         }
     };
     Ok(Facts { core_count: arguments.cores.unwrap_or(facts.core_count), ..facts })

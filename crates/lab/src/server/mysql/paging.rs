@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use spindle_twin::trace::Midpoint;
 use spindle_twin::{InnodbRules, Neighbors};
 
 use super::files::{LOG_BIN, is_off, redo_bytes};
@@ -12,7 +13,7 @@ use super::release::{Flavour, Release};
 use super::settings::size_bytes;
 use super::telemetry::{FLUSHED, REDO};
 use crate::server::settings::{Settings, setting};
-use crate::server::telemetry::{Midpoint, Paging, Rules};
+use crate::server::telemetry::{Paging, Rules};
 
 const POOL: &str = "innodb_buffer_pool_size";
 const POOL_BYTES: u64 = 128 << 20;
@@ -53,6 +54,7 @@ pub(super) fn paging(moved: &BTreeMap<String, f64>, settings: &Settings, version
         doublewrite_batches: or_zero(&["Innodb_dblwr_writes"]),
         groups_commits: groups_commits(settings, version),
         midpoint: Some(midpoint(settings, &defaults)),
+        moved_to_head: count(&["Innodb_buffer_pool_pages_made_young"]),
         rules: Rules::Innodb(rules(settings, &defaults)),
     })
 }

@@ -36,6 +36,7 @@ pub(super) fn paging(moved: &BTreeMap<String, f64>, settings: &Settings) -> Opti
         doublewrite_batches: 0.0,
         groups_commits: true,
         midpoint: None,
+        moved_to_head: None,
         rules: Rules::PageCache(background_writing(settings)),
     })
 }

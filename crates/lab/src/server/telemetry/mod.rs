@@ -9,7 +9,7 @@ use std::fmt::Debug;
 
 use crate::record::{FileClass, WaitPoint};
 use crate::server::settings::Settings;
-pub use paging::{Midpoint, Paging, Rules};
+pub use paging::{Paging, Rules};
 
 /// Whether the process of this title (its `/proc/PID/cmdline`) serves a client.
 pub type IsSession = fn(&str) -> bool;

@@ -1,6 +1,7 @@
 //! What a server did with pages and its log over a window, in terms common to all servers, and its rules for
 //! writing changed pages.
 
+use spindle_twin::trace::Midpoint;
 use spindle_twin::{BackgroundWriting, InnodbRules};
 
 /// Counts over a window. A count that the server lacks is zero, unless it says `None`.
@@ -31,18 +32,9 @@ pub struct Paging {
     pub groups_commits: bool,
     /// `None` for a server whose cache treats all pages alike.
     pub midpoint: Option<Midpoint>,
+    /// Pages that moved to the head of that cache's list. `None` if the server does not count them.
+    pub moved_to_head: Option<f64>,
     pub rules: Rules,
-}
-
-/// InnoDB's rule for a page that was read: it enters the list of pages at the midpoint, before the older part, and is
-/// moved to its head when it is used again, but not within a time after its first use (buf_LRU_add_block and
-/// buf_page_make_young_if_needed in storage/innobase/buf).
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Midpoint {
-    /// Of the list: `innodb_old_blocks_pct` in a hundred.
-    pub older_share: f64,
-    /// `innodb_old_blocks_time`.
-    pub not_within_s: f64,
 }
 
 /// How changed pages reach the storage.
