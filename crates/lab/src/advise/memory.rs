@@ -28,7 +28,7 @@ fn measured_list(source: &Source<'_>, curve: &MissCurve) -> List {
         return List::LastUse(curve.turnover_pages());
     };
     let list = MidpointList { rule, pages: old_pages / rule.older_share, never_leave: 0.0 };
-    // Each page that moves there pushes another one out.
+    // Each page that moves there pushes another one out. Without that count, all are taken to have been.
     let moved = source.paging.moved_to_head.unwrap_or(f64::INFINITY);
     List::Midpoint(MidpointList { never_leave: (list.staying_pages() - moved).max(0.0), ..list })
 }

@@ -75,7 +75,8 @@ impl MissCurve {
     pub fn left(&self, followed: &Followed, answered: &Answered) -> f64 {
         let longer_than_pool = self.longer(answered.pages);
         let left_of = |(page_use, is_answered): (&Use, &bool)| match page_use.what {
-            // As many as have an even longer distance, of those with a distance as long as the trace so far.
+            // As many as have an even longer distance, of those with a distance as long as the trace so far. There are
+            // some: this read is among them.
             What::Read(Reuse::First(before)) if before < answered.pages => {
                 Some(longer_than_pool / self.longer(before))
             }
