@@ -21,7 +21,7 @@ pub struct Memory {
 }
 
 /// The server's list of pages in the measured cell. The trace has its turnover for a server of which no more is known.
-fn measured_list(source: &Source<'_>, curve: &MissCurve) -> List {
+fn measured_list(source: &Source<'_>, curve: &MissCurve, traced_ns: u64) -> List {
     let old_pages = source.measurement.series.server.get("old_pages");
     let old_pages = old_pages.and_then(|series| spindle_stats::mean(series)).filter(|pages| *pages > 0.0);
     let Some((rule, old_pages)) = source.paging.midpoint.zip(old_pages) else {
@@ -29,7 +29,8 @@ fn measured_list(source: &Source<'_>, curve: &MissCurve) -> List {
     };
     let list = MidpointList { rule, pages: old_pages / rule.older_share, never_leave: 0.0 };
     // Each page that moves there pushes another one out. Without that count, all are taken to have been.
-    let moved = source.paging.moved_to_head.unwrap_or(f64::INFINITY);
+    let traced = traced_ns as f64 / 1e9 / source.measurement.duration_s;
+    let moved = source.paging.moved_to_head.map_or(f64::INFINITY, |moved| moved * traced);
     List::Midpoint(MidpointList { never_leave: (list.staying_pages() - moved).max(0.0), ..list })
 }
 
@@ -59,7 +60,7 @@ impl Memory {
             Mistake::new("another buffer pool cannot be predicted: hardly any page was read twice in the trace; measure for longer")
         })?;
         Ok(Memory {
-            list: measured_list(source, &curve),
+            list: measured_list(source, &curve, trace.duration_ns),
             followed,
             curve,
             oldest_change_ns: oldest_change_s(source) * 1e9,

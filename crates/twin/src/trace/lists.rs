@@ -85,7 +85,7 @@ impl Followed {
     }
 
     /// With the pool whose misses these are.
-    pub fn none_answered(&self) -> Answered {
+    pub(super) fn none_answered(&self) -> Answered {
         Answered { is_answered: vec![false; self.uses.len()], pages: 0.0 }
     }
 }
