@@ -213,11 +213,16 @@ impl Requests {
         false
     }
 
-    /// Ends the FLUSH. Returns the requests that it held back, in order, to be passed to [`Requests::hold`]
-    /// again.
-    pub(crate) fn release(&mut self) -> VecDeque<Slot> {
+    /// Ends the FLUSH. Returns the number of requests that it held back, each to be taken by
+    /// [`Requests::take_held`] and passed to [`Requests::hold`] again.
+    pub(crate) fn release(&mut self) -> usize {
         self.flush = None;
-        std::mem::take(&mut self.held)
+        self.held.len()
+    }
+
+    /// The oldest request that is held back.
+    pub(crate) fn take_held(&mut self) -> Option<Slot> {
+        self.held.pop_front()
     }
 
     /// All requests submitted and not collected, by submission number.

@@ -276,10 +276,12 @@ impl Disk {
     fn finish_flush(&mut self, at: Instant) {
         self.state.flush_ready = false;
         if let Some(slot) = self.requests.flush {
-            let held = self.requests.release();
+            let held_count = self.requests.release();
             self.requests.finish(at, slot);
-            for slot in held {
-                self.enter_controller(at, slot);
+            for _ in 0..held_count {
+                if let Some(slot) = self.requests.take_held() {
+                    self.enter_controller(at, slot);
+                }
             }
         }
     }

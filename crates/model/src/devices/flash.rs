@@ -103,6 +103,8 @@ struct State {
     events: Events,
     firmware_free_at: Instant,
     link_free_at: Instant,
+    /// The last time at which a read is done that is finished already: see [`Flash::finish_read`].
+    reads_sent_at: Instant,
     /// By slot: pages on their way to the host, or units that a durable write waits for.
     pending: Vec<u32>,
     /// By slot: units of a write that have reached the buffer.
@@ -158,13 +160,19 @@ impl Flash {
     #[inline]
     fn advance(&mut self, now: Instant) {
         if self.state.events.is_due(now) {
-            self.handle_events(now);
+            self.handle_events(now, now);
         }
     }
 
+    /// Handles the events until `now`, then those until `limit`, as far as no completion comes first.
     #[inline(never)]
-    fn handle_events(&mut self, now: Instant) {
-        while self.state.events.is_due(now) {
+    fn handle_events(&mut self, now: Instant, limit: Instant) {
+        while self.state.events.is_due(limit) {
+            let is_completion_first =
+                self.requests.next_finished_at().is_some_and(|at| !self.state.events.is_due(at.max(now)));
+            if is_completion_first {
+                return;
+            }
             let (at, event) = self.state.events.pop();
             match event {
                 Event::Decoded(slot) => self.start_command(at, slot),
@@ -210,6 +218,9 @@ impl Flash {
                 self.finish(at, slot);
                 self.pump(at);
             }
+            Operation::Flush if self.parameters.flush_blocks_queue && self.state.reads_sent_at > at => {
+                self.schedule(self.state.reads_sent_at, Event::Decoded(slot));
+            }
             Operation::Flush if self.parameters.flush_blocks_queue => self.state.flush_ready = true,
             Operation::Flush => self.wait_for_drain(at, slot),
         }
@@ -217,10 +228,12 @@ impl Flash {
 
     fn finish(&mut self, at: Instant, slot: Slot) {
         if self.requests.flush == Some(slot) {
-            let held = self.requests.release();
+            let held_count = self.requests.release();
             self.requests.finish(at, slot);
-            for slot in held {
-                self.enter_firmware(at, slot);
+            for _ in 0..held_count {
+                if let Some(slot) = self.requests.take_held() {
+                    self.enter_firmware(at, slot);
+                }
             }
         } else {
             self.requests.finish(at, slot);
@@ -510,6 +523,7 @@ impl Flash {
         self.state.partial_timer_runs = false;
         self.state.firmware_free_at = now;
         self.state.link_free_at = now;
+        self.state.reads_sent_at = now;
         self.channel_free_at.fill(now);
     }
 }
@@ -542,6 +556,12 @@ impl Device for Flash {
     fn poll(&mut self, now: Instant) -> Option<Completion> {
         self.advance(now);
         self.requests.collect(now)
+    }
+
+    /// As the default, in one loop.
+    fn poll_until(&mut self, now: Instant, limit: Instant) -> Option<Completion> {
+        self.handle_events(now, limit);
+        self.requests.collect(limit)
     }
 
     fn power_cut(&mut self, now: Instant) -> PowerCut {

@@ -60,6 +60,15 @@ pub(crate) fn drain(device: &mut dyn Device, now: &mut Instant, until: Instant, 
     *now = until;
 }
 
+/// As [`drain`], without a stop at each event.
+fn drain_at_once(device: &mut dyn Device, now: &mut Instant, until: Instant, done: &mut Vec<Completion>) {
+    while let Some(completion) = device.poll_until(*now, until) {
+        *now = completion.at.max(*now);
+        done.push(completion);
+    }
+    *now = until;
+}
+
 /// The longest time that a request was on its way.
 pub(crate) type Lateness = u64;
 
@@ -86,7 +95,12 @@ fn submit(device: &mut dyn Device, now: Instant, request: Request, lateness: Lat
 
 /// All completions, and the counters of the device, which is idle afterwards. Late requests may complete
 /// before others that were collected earlier.
-fn history(device: &mut dyn Device, steps: &[Step], lateness: Lateness) -> (Vec<Completion>, Counters) {
+fn history(
+    device: &mut dyn Device,
+    steps: &[Step],
+    lateness: Lateness,
+    drain: impl Fn(&mut dyn Device, &mut Instant, Instant, &mut Vec<Completion>),
+) -> (Vec<Completion>, Counters) {
     let mut now = Instant::ZERO;
     let mut done = Vec::new();
     for &(pause_ns, request) in steps {
@@ -100,7 +114,7 @@ fn history(device: &mut dyn Device, steps: &[Step], lateness: Lateness) -> (Vec<
     (done, counters)
 }
 
-/// Every request completes exactly once, punctual ones in order, and one seed gives one history. `build`
+/// Every request completes exactly once, punctual ones in order, and one seed gives one history, with each way to poll. `build`
 /// makes the same device each time. Returns the history of punctual requests.
 pub(crate) fn check_histories(
     build: impl Fn() -> Box<dyn Device>,
@@ -108,12 +122,14 @@ pub(crate) fn check_histories(
     stack: &dyn Debug,
 ) -> Result<(Vec<Completion>, Counters), TestCaseError> {
     let check = |lateness| -> Result<(Vec<Completion>, Counters), TestCaseError> {
-        let once = || history(&mut *build(), steps, lateness);
+        let once = || history(&mut *build(), steps, lateness, drain);
         let found = once();
         let mut ids: Vec<u64> = found.0.iter().map(|completion| completion.id.0).collect();
         ids.sort_unstable();
         prop_assert_eq!(ids, (0..steps.len() as u64).collect::<Vec<_>>(), "{:?}", stack);
         prop_assert_eq!(&found, &once(), "{:?}", stack);
+        let at_once = history(&mut *build(), steps, lateness, drain_at_once);
+        prop_assert_eq!(&found, &at_once, "{:?}", stack);
         Ok(found)
     };
     check(LATE)?;

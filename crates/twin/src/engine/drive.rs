@@ -37,6 +37,8 @@ struct InFlight {
 #[derive(Debug)]
 pub(super) struct Drive {
     device: Box<dyn Device>,
+    /// When the device has its next event. It is asked for more often than the device is used.
+    device_next_at: Option<Instant>,
     size_bytes: u64,
     flush_stops_the_queue: bool,
     has_volatile_cache: bool,
@@ -62,6 +64,7 @@ impl Drive {
     pub(super) fn new(mount: Mount) -> Drive {
         Drive {
             size_bytes: mount.device.size_bytes(),
+            device_next_at: mount.device.poll_at(),
             device: mount.device,
             flush_stops_the_queue: mount.flush_stops_the_queue,
             has_volatile_cache: mount.has_volatile_cache,
@@ -125,6 +128,7 @@ impl Drive {
         self.in_flight.push_back(Some(InFlight { operation, since: now, owner: waiting.owner }));
         self.device
             .submit(now, Request { id, operation, offset_bytes, size_bytes, force_unit_access: false });
+        self.device_next_at = self.device.poll_at();
     }
 
     /// The place in whole sectors of this device. A place beyond its end is folded back: the recorded disk
@@ -142,14 +146,16 @@ impl Drive {
     }
 
     pub(super) fn next_at(&self) -> Option<Instant> {
-        if self.done.is_empty() { self.device.poll_at() } else { Some(Instant::ZERO) }
+        if self.done.is_empty() { self.device_next_at } else { Some(Instant::ZERO) }
     }
 
     /// The owner of the next request that is done from `now` until `limit`, and when it is.
     pub(super) fn take(&mut self, now: Instant, limit: Instant) -> Option<(Instant, Owner)> {
         let mut at = now;
         while self.done.is_empty() {
-            let completion = self.device.poll_until(at, limit)?;
+            let completion = self.device.poll_until(at, limit);
+            self.device_next_at = self.device.poll_at();
+            let completion = completion?;
             at = at.max(completion.at);
             self.complete(at, completion.id);
         }

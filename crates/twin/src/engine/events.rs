@@ -144,15 +144,22 @@ impl<'a> Engine<'a> {
     /// The next request that is done until `limit`, of any drive.
     fn take_completion(&mut self, limit: Instant) -> Option<(Instant, Owner)> {
         loop {
-            let next_at = |drive: &Drive| drive.next_at().unwrap_or(Instant::FAR_FUTURE);
-            let first = (0..self.drives.len()).min_by_key(|mount| next_at(&self.drives[*mount]))?;
-            if next_at(&self.drives[first]) > limit {
+            let (mut first, mut first_at) = (0, Instant::FAR_FUTURE);
+            // What it does may come after the next event of another.
+            let mut other_at = limit;
+            for (mount, drive) in self.drives.iter().enumerate() {
+                let next_at = drive.next_at().unwrap_or(Instant::FAR_FUTURE);
+                if next_at < first_at {
+                    other_at = other_at.min(first_at);
+                    (first, first_at) = (mount, next_at);
+                } else {
+                    other_at = other_at.min(next_at);
+                }
+            }
+            if first_at > limit {
                 return None;
             }
-            // What it does may come after the next event of another.
-            let others = self.drives.iter().enumerate().filter(|(mount, _)| *mount != first);
-            let limit = others.map(|(_, drive)| next_at(drive)).min().unwrap_or(limit).min(limit);
-            let taken = self.drives[first].take(self.agenda.now, limit);
+            let taken = self.drives[first].take(self.agenda.now, other_at);
             if taken.is_some() {
                 return taken;
             }
@@ -473,7 +480,11 @@ impl<'a> Engine<'a> {
             let next = self.flusher.next(self.log.end, &self.facts.places, &mut self.generator.draws);
             self.release_waiting();
             match next {
-                Some(Phase::Write { mount, accesses }) => {
+                Some(Phase::Write { mount, access }) => {
+                    self.cleaner_outstanding += 1;
+                    self.drives[mount].send(self.agenda.now, Operation::Write, access, Owner::Cleaner);
+                }
+                Some(Phase::Batch { mount, accesses }) => {
                     self.cleaner_outstanding += accesses.len() as u64;
                     for access in accesses {
                         self.drives[mount].send(self.agenda.now, Operation::Write, access, Owner::Cleaner);

@@ -363,10 +363,10 @@ impl Innodb {
                 let Part { mount, region } = self.doublewrite;
                 let size_bytes = accesses.iter().map(|access| access.size_bytes).sum();
                 let access = Access { offset_bytes: region.offset_bytes, size_bytes };
-                phases.push(Phase::Write { mount, accesses: vec![access] });
+                phases.push(Phase::Write { mount, access });
                 phases.push(Phase::Flush { mount });
             }
-            phases.push(Phase::Write { mount: self.mount, accesses: accesses.to_vec() });
+            phases.push(Phase::Batch { mount: self.mount, accesses: accesses.to_vec() });
             let flushes = draws.rounded(self.flushes_of_batch);
             phases.extend((0..flushes).map(|_| Phase::Flush { mount: self.mount }));
         }
@@ -378,7 +378,7 @@ impl Innodb {
     fn checkpoint_phases(&self) -> Vec<Phase> {
         let Part { mount, region } = self.log;
         let access = Access { offset_bytes: region.offset_bytes, size_bytes: CHECKPOINT_BYTES };
-        let write = || Phase::Write { mount, accesses: vec![access] };
+        let write = || Phase::Write { mount, access };
         vec![Phase::Flush { mount }, write(), Phase::Flush { mount }, write()]
     }
 }
@@ -439,10 +439,10 @@ mod tests {
     fn written(cleaner: &mut Cleaner, log_end: f64) -> usize {
         let phases = std::iter::from_fn(|| cleaner.next(log_end, &places(), &mut draws()));
         let pages = phases.map(|phase| match phase {
-            Phase::Write { accesses, .. } => {
+            Phase::Batch { accesses, .. } => {
                 accesses.iter().filter(|access| access.size_bytes == 16 << 10).count()
             }
-            Phase::Flush { .. } => 0,
+            Phase::Write { .. } | Phase::Flush { .. } => 0,
         });
         pages.sum()
     }
@@ -479,7 +479,8 @@ mod tests {
         cleaner.changed(80e6, 0);
         let mut next = || cleaner.next(80e6, &places(), &mut draws());
         let sizes = |phase: &Option<Phase>| match phase {
-            Some(Phase::Write { accesses, .. }) => accesses.iter().map(|access| access.size_bytes).collect(),
+            Some(Phase::Write { access, .. }) => vec![access.size_bytes],
+            Some(Phase::Batch { accesses, .. }) => accesses.iter().map(|access| access.size_bytes).collect(),
             _ => vec![],
         };
         let flush = Some(Phase::Flush { mount: 0 });
@@ -530,7 +531,7 @@ mod tests {
             }
             let mut batches = 0;
             while let Some(phase) = cleaner.next(0.0, &places, &mut draws()) {
-                batches += usize::from(matches!(phase, Phase::Write { accesses, .. } if accesses.len() > 1));
+                batches += usize::from(matches!(phase, Phase::Batch { accesses, .. } if accesses.len() > 1));
             }
             assert_eq!((batches, cleaner.cold.count), expect, "rotates: {rotates}");
         };

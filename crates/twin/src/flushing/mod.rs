@@ -46,11 +46,21 @@ impl Flushing {
     }
 }
 
-/// Requests that are sent together.
+/// What is sent next. The phase after it waits for it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Phase {
-    Write { mount: usize, accesses: Vec<Access> },
-    Flush { mount: usize },
+    Write {
+        mount: usize,
+        access: Access,
+    },
+    /// Writes that are sent together.
+    Batch {
+        mount: usize,
+        accesses: Vec<Access>,
+    },
+    Flush {
+        mount: usize,
+    },
 }
 
 /// A rule at work.

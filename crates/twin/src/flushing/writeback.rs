@@ -177,7 +177,7 @@ impl Writer {
             return Some(Phase::Flush { mount });
         }
         let access = self.asked.pop_front().or_else(|| self.next_of_pass())?;
-        Some(Phase::Write { mount, accesses: vec![access] })
+        Some(Phase::Write { mount, access })
     }
 
     /// The next page of the pass, with its neighbours.
@@ -234,9 +234,9 @@ mod tests {
     }
 
     fn written(writer: &mut Writer) -> Vec<Access> {
-        let accesses = std::iter::from_fn(|| writer.next()).flat_map(|phase| match phase {
-            Phase::Write { accesses, .. } => accesses,
-            Phase::Flush { .. } => panic!("a FLUSH that nobody asked for"),
+        let accesses = std::iter::from_fn(|| writer.next()).map(|phase| match phase {
+            Phase::Write { access, .. } => access,
+            other => panic!("{other:?}, which nobody asked for"),
         });
         accesses.collect()
     }

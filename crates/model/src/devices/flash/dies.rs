@@ -91,7 +91,7 @@ impl Flash {
         self.state.pending[slot] -= 1;
         if self.state.pending[slot] == 0 {
             let sent_at = if request.size_bytes == 0 { at } else { self.state.link_free_at.max(at) };
-            self.schedule(sent_at, Event::Done(slot));
+            self.finish_read(sent_at, slot);
         }
     }
 
@@ -172,9 +172,20 @@ impl Flash {
             let sent_at = self.cross_link(at, u64::from(read.bytes));
             self.state.pending[read.slot] -= 1;
             if self.state.pending[read.slot] == 0 {
-                self.schedule(sent_at, Event::Done(read.slot));
+                self.finish_read(sent_at, read.slot);
             }
             self.give_work(at, die);
+        }
+    }
+
+    /// Finishes a read whose last byte crosses the link until `sent_at`. That is an event only if something may follow
+    /// it: a FLUSH that waits for earlier commands, or idleness.
+    fn finish_read(&mut self, sent_at: Instant, slot: Slot) {
+        if self.requests.flush.is_some() || self.requests.working_count() == 1 {
+            self.schedule(sent_at, Event::Done(slot));
+        } else {
+            self.state.reads_sent_at = self.state.reads_sent_at.max(sent_at);
+            self.requests.finish(sent_at, slot);
         }
     }
 

@@ -199,6 +199,19 @@ fn a_non_queued_flush_holds_back_later_commands() {
 }
 
 #[test]
+fn a_non_queued_flush_waits_for_a_read_that_crosses_the_link() {
+    // A page takes 80 us on the link.
+    let mut driver = drive(FlashParameters { link_bytes_per_s: 51_200_000, ..parameters() });
+    driver.submit(Request { force_unit_access: true, ..request(1, Operation::Write, 0, 1) });
+    driver.sleep(500 * MICROSECOND);
+    driver.submit(request(2, Operation::Read, 1_001, 1));
+    driver.sleep(130 * MICROSECOND);
+    driver.submit(request(3, Operation::Flush, 0, 0));
+    let done_us = [driver.wait(), driver.wait(), driver.wait()].map(|done| done.unwrap().at.0 / MICROSECOND);
+    assert_eq!(done_us, [85 + 540, 500 + 175, 675 + 1_000]);
+}
+
+#[test]
 fn a_queued_flush_lets_reads_pass() {
     check_flush_order(false, [3, 2]);
 }
