@@ -46,7 +46,7 @@ impl Flushing {
     }
 }
 
-/// What is sent next. The phase after it waits for it.
+/// What is sent next.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Phase {
     Write {
