@@ -37,6 +37,7 @@
 mod buffer;
 mod dies;
 mod events;
+mod flush;
 mod ftl;
 #[cfg(test)]
 mod ftl_tests;
@@ -63,6 +64,7 @@ use crate::time::{Instant, MILLISECOND};
 use buffer::{Batch, Buffer, Piece};
 use dies::{Die, Job};
 use events::{Event, Events};
+use flush::Waiter;
 use ftl::Ftl;
 use garbage::Collection;
 use geometry::Unit;
@@ -73,14 +75,6 @@ pub use parameters::{FlashParameters, SlcParameters, VictimChoice};
 const PARTIAL_PROGRAM_NS: u64 = 5 * MILLISECOND;
 /// Limit on the jobs waiting at one die.
 const JOBS_PER_DIE: usize = 2;
-
-/// A FLUSH waits until the entries numbered below `mark` are durable. `left` counts those that are not.
-#[derive(Debug, Clone, Copy)]
-struct FlushWaiter {
-    slot: Slot,
-    mark: u64,
-    left: u64,
-}
 
 #[derive(Debug)]
 pub struct Flash {
@@ -121,7 +115,7 @@ struct State {
     /// Entries numbered below this are programmed even in a partly filled program.
     force_mark: u64,
     partial_timer_runs: bool,
-    flush_waiters: Vec<FlushWaiter>,
+    flush_waiters: Vec<Waiter>,
     /// Flushes and durable writes that wait for programs.
     durable_waiters: u64,
     /// The non-queued FLUSH has been decoded and waits for earlier commands.
@@ -218,11 +212,7 @@ impl Flash {
                 self.finish(at, slot);
                 self.pump(at);
             }
-            Operation::Flush if self.parameters.flush_blocks_queue && self.state.reads_sent_at > at => {
-                self.schedule(self.state.reads_sent_at, Event::Decoded(slot));
-            }
-            Operation::Flush if self.parameters.flush_blocks_queue => self.state.flush_ready = true,
-            Operation::Flush => self.wait_for_drain(at, slot),
+            Operation::Flush => self.start_flush(at, slot),
         }
     }
 
@@ -471,41 +461,6 @@ impl Flash {
             }
         }
         self.admit_to_buffer(at);
-    }
-
-    /// Starts the non-queued FLUSH when the commands before it are done.
-    fn begin_drain_if_quiet(&mut self, at: Instant) {
-        if self.state.flush_ready
-            && self.requests.working_count() == 0
-            && let Some(slot) = self.requests.flush
-        {
-            self.state.flush_ready = false;
-            self.wait_for_drain(at, slot);
-        }
-    }
-
-    fn wait_for_drain(&mut self, at: Instant, slot: Slot) {
-        let is_protected = self.parameters.write_cache == WriteCache::Protected;
-        let left = if is_protected { 0 } else { self.state.buffer.undurable_count() };
-        let mark = self.state.buffer.next_number;
-        self.state.flush_waiters.push(FlushWaiter { slot, mark, left });
-        self.state.durable_waiters += 1;
-        if left > 0 {
-            self.state.force_mark = mark;
-            self.pump(at);
-        }
-        self.release_drained(at);
-    }
-
-    fn release_drained(&mut self, at: Instant) {
-        for index in (0..self.state.flush_waiters.len()).rev() {
-            let FlushWaiter { slot, left, .. } = self.state.flush_waiters[index];
-            if left == 0 {
-                self.state.flush_waiters.remove(index);
-                self.state.durable_waiters -= 1;
-                self.schedule(at + self.parameters.flush_commit_ns, Event::Done(slot));
-            }
-        }
     }
 
     /// Stops all work. Units that the map has in the buffer are moved to NAND in zero time.
