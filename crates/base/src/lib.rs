@@ -3,6 +3,7 @@
 //!
 //! A module belongs here if two crates need it and it knows nothing of disks, servers or workloads.
 
+pub mod affinity;
 pub mod child;
 pub mod dilation;
 pub mod explain;

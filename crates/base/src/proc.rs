@@ -11,7 +11,9 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// Time of all cores together, in clock ticks since boot (`/proc/stat`).
+use crate::affinity;
+
+/// Time of the cores that a thread may use together, in clock ticks since boot (`/proc/stat`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CpuTimes {
     /// Stolen time counts: those cores were not ours to use.
@@ -28,21 +30,45 @@ pub struct CpuTimes {
 }
 
 impl CpuTimes {
-    /// `None` if the file differs from proc(5).
+    /// Of the cores that this thread may use. `None` if the file differs from proc(5).
     pub fn read() -> Option<CpuTimes> {
-        CpuTimes::parse(&read("stat"))
+        CpuTimes::parse(&read("stat"), affinity::allows)
+    }
+
+    fn parse(text: &str, is_asked: impl Fn(usize) -> bool) -> Option<CpuTimes> {
+        let mut sum = None;
+        for line in text.lines() {
+            let Some((core, ticks)) = line.strip_prefix("cpu").and_then(|rest| rest.split_once(' ')) else {
+                continue;
+            };
+            // The line without a number is that of all cores.
+            if core.parse().is_ok_and(&is_asked) {
+                sum = Some(CpuTimes::of_line(ticks)?.and(sum.unwrap_or_default()));
+            }
+        }
+        sum
     }
 
     /// User time includes guest time already.
-    fn parse(text: &str) -> Option<CpuTimes> {
-        let line = text.lines().find_map(|line| line.strip_prefix("cpu "))?;
-        let ticks: Vec<u64> = line.split_whitespace().take(8).map_while(|word| word.parse().ok()).collect();
+    fn of_line(ticks: &str) -> Option<CpuTimes> {
+        let ticks: Vec<u64> = ticks.split_whitespace().take(8).map_while(|word| word.parse().ok()).collect();
         let [user, nice, system, idle, wait, interrupts, soft_interrupts, stolen] = ticks[..] else {
             return None;
         };
         let (user, system) = (user + nice, system + interrupts + soft_interrupts);
         let busy = user + system + stolen;
         Some(CpuTimes { busy, total: busy + idle + wait, user, system, waiting: wait, stolen })
+    }
+
+    fn and(self, other: CpuTimes) -> CpuTimes {
+        CpuTimes {
+            busy: self.busy + other.busy,
+            total: self.total + other.total,
+            user: self.user + other.user,
+            system: self.system + other.system,
+            waiting: self.waiting + other.waiting,
+            stolen: self.stolen + other.stolen,
+        }
     }
 
     /// Busy share of all cores, 0 to 1, between two readings.
@@ -369,13 +395,18 @@ mod tests {
 
     #[test]
     fn guest_time_is_not_counted_twice_and_waiting_for_disks_is_idle() {
-        let times = CpuTimes::parse("cpu  100 10 50 800 30 4 6 0 90 9\ncpu0 1 1 1 1 1 1 1 1 1 1\n").unwrap();
+        let text =
+            "cpu  9 9 9 9 9 9 9 9 9 9\ncpu0 60 4 50 500 30 4 6 0 90 9\ncpu1 40 6 0 300 0 0 0 0 0 0\nintr 1\n";
+        let times = CpuTimes::parse(text, |_| true).unwrap();
         let expect = CpuTimes { busy: 170, total: 1000, user: 110, system: 60, waiting: 30, stolen: 0 };
         assert_eq!(times, expect);
         let later = CpuTimes { busy: 270, total: 1200, stolen: 50, ..times };
         assert_eq!(later.busy_since(times), 0.5);
         assert_eq!(later.share_since(times, |times| times.stolen), 0.25);
         assert_eq!(times.busy_since(times), 0.0);
+        let first = CpuTimes::parse(text, |core| core == 0).unwrap();
+        assert_eq!((first.busy, first.total), (124, 654));
+        assert_eq!(CpuTimes::parse(text, |_| false), None);
     }
 
     #[test]

@@ -29,6 +29,7 @@ use crate::trace::TraceHead;
 use crate::users::users_of;
 use crate::watchdog::{self, LOG_FILE, PROCESS_DRAFT, PROCESS_FILE, Watchdog};
 use crate::workers;
+use spindle_base::affinity::keep_apart;
 use spindle_base::dilation::Dilation;
 use spindle_base::{Mistake, near};
 use spindle_model::Change;
@@ -310,7 +311,7 @@ fn bring_up(program: &Path, options: &DiskOptions, owner: File) -> Result<Disk> 
     };
     write(OPTIONS_FILE, serde_json::to_vec_pretty(options)?)?;
     let log = File::create(state.join(LOG_FILE)).context("making the emulator's log")?;
-    let mut emulator = Command::new(program)
+    let mut emulator = keep_apart(&mut Command::new(program))
         .args(["disk", "serve"])
         .arg(state)
         .stdin(Stdio::null())

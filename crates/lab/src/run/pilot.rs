@@ -13,7 +13,6 @@ use spindle_base::dilation::Dilation;
 use super::data_set::DataSets;
 use super::trial::Laboratory;
 use crate::host::progress::Progress;
-use crate::host::provenance;
 use crate::record::{PilotStep, Trial, Warning};
 use crate::scenario::dilation::DilationRule;
 use crate::scenario::plan::PlannedTrial;
@@ -61,7 +60,9 @@ pub(super) fn steps(
     loop {
         let planned = PlannedTrial { cell_index: 0, trial: 0, block: 0, seed };
         let trial = Laboratory { dilation, ..laboratory }.run(&planned, data_sets, progress)?;
-        let Some(step) = step(&trial, dilation) else { return Ok(steps) };
+        let Some(step) = step(&trial, dilation, laboratory.scenario.run.cpu_count()) else {
+            return Ok(steps);
+        };
         let next = next(&step, at_most);
         let title = &laboratory.cell.name;
         let busy = step.cpu_busy * 100.0;
@@ -74,12 +75,12 @@ pub(super) fn steps(
     }
 }
 
-fn step(trial: &Trial, dilation: Dilation) -> Option<PilotStep> {
+fn step(trial: &Trial, dilation: Dilation, cpu_count: u32) -> Option<PilotStep> {
     let measurement = trial.measurement.as_ref()?;
     Some(PilotStep {
         dilation,
         cpu_busy: measurement.cpu.busy,
-        cpu_own: measurement.own_cpu_share(provenance::cpu_count()).unwrap_or(measurement.cpu.busy),
+        cpu_own: measurement.own_cpu_share(cpu_count).unwrap_or(measurement.cpu.busy),
         late: trial.warnings.iter().any(|warning| matches!(warning, Warning::Late { .. })),
         figure: measurement.metric.value,
     })

@@ -39,6 +39,7 @@ use crate::stack::layout::Layout;
 use crate::volume::mounts::{Mounts, MountsRequest};
 use crate::watch::{LoadFacts, Publisher};
 use memory::ServerMemory;
+use spindle_base::affinity::Pinned;
 use spindle_base::dilation::Dilation;
 use spindle_base::text::causes;
 use trace::Traces;
@@ -167,6 +168,8 @@ impl Laboratory<'_> {
         phases.progress.trial_started();
 
         phases.enter("restore")?;
+        let pinned = self.scenario.run.cpu_affinity.map(Pinned::to).transpose();
+        let _pinned = pinned.context("setting the CPU affinity")?;
         phases.timer_tail_us = timer_tail_us();
         // Not earlier: the server must not see a time before that of its own files.
         phases.time = TrialTime::start(self.dilation, self.work_directory)?;

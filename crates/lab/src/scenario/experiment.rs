@@ -61,6 +61,9 @@ fn run(scenario: &Scenario) -> Value {
             rule => json!(rule),
         };
     }
+    if let Some(cores) = run.cpu_affinity {
+        head["cpu_affinity"] = cores.into();
+    }
     if !scenario.events.is_empty() {
         head["events"] = scenario.events.iter().map(Event::sentence).collect();
     }

@@ -241,6 +241,12 @@ pub(super) struct RunTable {
     /// In place of `dilation`: this machine's cores shall look as fast as so many of them.
     #[schemars(range(min = 1), example = 8)]
     pub cores: Option<u32>,
+    /// CPU affinity: the server, its clients and a file system that is a process stay on so many of this machine's cores,
+    /// and the emulators on the others, if there are any. With 1, a client and a server that take turns do not wake each
+    /// other on another core, which costs them half of their speed on some virtual machines, and not the same in each
+    /// trial. Unless given, they run on all.
+    #[schemars(range(min = 1), example = 1)]
+    pub cpu_affinity: Option<u32>,
     /// Seed of all random choices.
     #[serde(default = "default_seed")]
     pub seed: u64,

@@ -27,6 +27,7 @@ use std::time::Duration;
 use serde::{Serialize, Serializer};
 use spindle_load::WorkloadSpec;
 
+use crate::host::provenance::cpu_count;
 use crate::record::{Cell, PublishedTag, ScenarioHead, StartState, Until};
 use crate::server::replication::ReplicationSpec;
 use crate::server::{Kind, Server, Source, Trust, catalog};
@@ -132,6 +133,9 @@ pub struct RunSettings {
     pub recovery: bool,
     #[serde(skip_serializing_if = "DilationRule::is_none")]
     pub dilation: DilationRule,
+    /// So many of the machine's cores; see [`spindle_base::affinity`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpu_affinity: Option<u32>,
     /// Only the first cell, twice. Decided by the caller, never by the scenario.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub a_a: bool,
@@ -139,6 +143,11 @@ pub struct RunSettings {
 }
 
 impl RunSettings {
+    /// The cores on which server and clients run.
+    pub fn cpu_count(&self) -> u32 {
+        self.cpu_affinity.unwrap_or_else(cpu_count)
+    }
+
     /// Whether the load of the window goes on before it: not from a cold start, and not that of fixed work.
     pub fn warms_up(&self) -> bool {
         self.start != StartState::Cold && !self.once

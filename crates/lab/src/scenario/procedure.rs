@@ -16,8 +16,9 @@ use spindle_load::{Target, WorkloadSpec};
 use spindle_stats::looks::FEWEST_PAIRS;
 
 use self::span::DurationOr;
-use super::file::{DurationText, Once, ScenarioFile};
+use super::file::{DurationText, Once, RunTable, ScenarioFile};
 use super::{RunSettings, Scenario};
+use crate::host::provenance::cpu_count;
 use crate::record::StartState;
 
 const DURATION_MAX: Duration = Duration::from_secs(24 * 3600);
@@ -73,6 +74,7 @@ pub(super) fn settings(file: &ScenarioFile) -> Result<RunSettings, Mistake> {
         return Err(Mistake::at("run.idle", message));
     }
     let settle = settle::rule(run, start)?;
+    let cpu_affinity = cpu_affinity(run)?;
     let unless_given = match start {
         _ if once || start == StartState::Cold => Duration::ZERO,
         StartState::Warm if settle.is_ruled() => Duration::ZERO,
@@ -91,9 +93,24 @@ pub(super) fn settings(file: &ScenarioFile) -> Result<RunSettings, Mistake> {
         once,
         recovery: run.recovery,
         dilation: dilation::rule(run)?,
+        cpu_affinity,
         a_a: false,
         seed: run.seed,
     })
+}
+
+fn cpu_affinity(run: &RunTable) -> Result<Option<u32>, Mistake> {
+    let own = cpu_count();
+    match run.cpu_affinity {
+        Some(cores) if cores == 0 || cores > own => {
+            let message = format!(
+                "{cores} is out of range; with {} it can be 1 to {own}",
+                text::plural(own as usize, "core")
+            );
+            Err(Mistake::at("run.cpu_affinity", message))
+        }
+        cores => Ok(cores),
+    }
 }
 
 fn bounded(key: &str, duration: Duration, shortest: Duration) -> Result<Duration, Mistake> {

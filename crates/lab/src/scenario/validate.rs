@@ -120,7 +120,7 @@ fn server(
         memory_bytes: table.memory.map(|SizeText(bytes)| bytes),
         cores: table
             .cores
-            .map(Cores::new)
+            .map(|cores| Cores::new(cores, &file.run))
             .transpose()
             .map_err(|words| Mistake::at(format!("servers.{name}.cores"), words))?,
         replication: None,

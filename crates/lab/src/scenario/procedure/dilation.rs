@@ -65,8 +65,8 @@ pub struct Cores {
 impl Cores {
     /// # Errors
     /// Out of range, as a sentence for after the key.
-    pub(in crate::scenario) fn new(cores: u32) -> Result<Cores, String> {
-        let own = cpu_count();
+    pub(in crate::scenario) fn new(cores: u32, run: &RunTable) -> Result<Cores, String> {
+        let own = run.cpu_affinity.unwrap_or_else(cpu_count).max(1);
         let dilation = Dilation::new(f64::from(cores) / f64::from(own)).map_err(|_| {
             let [least, most] = [Dilation::LEAST, Dilation::MOST].map(|factor| f64::from(own) * factor);
             let least = least.ceil();
@@ -130,7 +130,7 @@ pub(in crate::scenario) fn rule(run: &RunTable) -> Result<DilationRule, Mistake>
             Ok(DilationRule::AsNeeded { at_most: known })
         }
         (None, Some(cores)) => {
-            let cores = Cores::new(cores).map_err(|words| Mistake::at("run.cores", words))?;
+            let cores = Cores::new(cores, run).map_err(|words| Mistake::at("run.cores", words))?;
             Ok(DilationRule::Cores(cores))
         }
     }

@@ -54,6 +54,22 @@ fn each_value_of_a_setting_is_a_server() {
 }
 
 #[test]
+fn cores_look_as_fast_as_told_by_those_that_the_trials_stay_on() {
+    let pinned = |keys: &str| changed("seed = 1", &format!("seed = 1\ncpu_affinity = 1\n{keys}"));
+    let scenario = parsed(&pinned("cores = 3"));
+    assert_eq!((scenario.run.cpu_count(), scenario.dilation().unwrap().factor()), (1, 3.0));
+    assert_eq!(parsed(GOOD).run.cpu_count(), cpu_count());
+    assert_ne!(scenario.hash(), parsed(&changed("seed = 1", "seed = 1\ncores = 3")).hash());
+    let (own, more) = (cpu_count(), cpu_count() + 1);
+    for wrong in [0, more] {
+        let with = format!("seed = 1\ncpu_affinity = {wrong}");
+        let cores = spindle_base::text::plural(own as usize, "core");
+        let words = format!("run.cpu_affinity: {wrong} is out of range; with {cores} it can be 1 to {own}");
+        check("seed = 1", &with, &words);
+    }
+}
+
+#[test]
 fn each_number_of_cores_has_a_dilation() {
     let own = cpu_count();
     let axis = format!("cores = [{own}, {}]", 3 * own);
