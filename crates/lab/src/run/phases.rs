@@ -16,7 +16,6 @@ use super::further::Further;
 use crate::host::interrupt::Interrupt;
 use crate::host::other_runs::{OtherRuns, RunHead};
 use crate::host::progress::Progress;
-use crate::host::provenance;
 use crate::host::trial_time::TrialTime;
 use crate::observe::Sample;
 use crate::observe::core_work::CoreWork;
@@ -189,7 +188,7 @@ impl<'a> Phases<'a> {
             rates: self.load.rates.clone(),
             timer_tail_us: self.timer_tail_us,
             core_work_us,
-            cpu_count: provenance::cpu_count(),
+            cpu_count: run.cpu_count(),
             dilation: self.time.clock.dilation,
             events: events.end()?,
         })

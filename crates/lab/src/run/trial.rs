@@ -109,7 +109,7 @@ impl Laboratory<'_> {
     ) -> Result<Trial> {
         let (started_at, started) = (provenance::now(), Clocks::now());
         let title = format!("{}, trial {}", self.cell.name, planned.trial);
-        self.publisher.begin_trial(&title, self.dilation);
+        self.publisher.begin_trial(&title, self.dilation, self.scenario.run.cpu_count());
         self.publisher.storage("", self.layout());
         for (title, layout) in self.further() {
             self.publisher.storage(&format!("{}: ", title.short()), layout);

@@ -79,13 +79,9 @@ impl Publisher {
         self.change(|state| state.standing = standing);
     }
 
-    pub fn begin_trial(&self, title: &str, dilation: Dilation) {
-        let trial = TrialState {
-            title: title.to_owned(),
-            dilation,
-            cpu_count: provenance::cpu_count(),
-            ..TrialState::default()
-        };
+    /// On so many of the machine's cores.
+    pub fn begin_trial(&self, title: &str, dilation: Dilation, cpu_count: u32) {
+        let trial = TrialState { title: title.to_owned(), dilation, cpu_count, ..TrialState::default() };
         self.change(|state| state.trial = Some(trial));
     }
 

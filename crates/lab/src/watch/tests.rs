@@ -350,7 +350,7 @@ fn layout() -> Layout {
 /// A window of a MySQL server with a publisher at the socket.
 fn with_feed(socket: &Path, work: impl FnOnce(&Publisher, &mut WindowFeed<'_>)) {
     let publisher = Publisher::open_at(socket, State::of_run(Path::new("report.html")).unwrap()).unwrap();
-    publisher.begin_trial("hdd, trial 1", Dilation::NONE);
+    publisher.begin_trial("hdd, trial 1", Dilation::NONE, crate::host::provenance::cpu_count());
     publisher.storage("", &layout());
     publisher.enter("measure");
     publisher.plan_phase(Duration::from_secs(60));

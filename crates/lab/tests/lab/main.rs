@@ -10,6 +10,7 @@ mod bottleneck_cells;
 mod bottlenecks;
 mod clean;
 mod cli;
+mod cpu_affinity;
 mod dilation;
 mod disk_bench;
 mod disk_list;

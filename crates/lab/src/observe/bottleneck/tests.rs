@@ -110,6 +110,8 @@ fn a_verdict_names_the_stack_that_was_waited_for() {
 fn busy_cores_hide_what_storage_does() {
     let evidence = Evidence { cpu_busy: 0.97, cpu_own: 0.9, commit_wait_s: Some(55.0), ..idle() };
     check(&evidence, BottleneckKind::Cpu, "The 2 cores were 97 % busy.");
+    let on_one_core = Evidence { cpu_count: 1, ..evidence };
+    check(&on_one_core, BottleneckKind::Cpu, "The core was 97 % busy.");
 }
 
 #[test]

@@ -113,12 +113,16 @@ impl Evidence {
         if self.cpu_count == 0 {
             return "the cores are unknown.".to_owned();
         }
-        let (count, busy, others) = (self.cpu_count, percent(self.cpu_busy), self.cpu_busy - self.cpu_own);
+        let cores = match self.cpu_count {
+            1 => "the core was".to_owned(),
+            count => format!("the {count} cores were"),
+        };
+        let (busy, others) = (percent(self.cpu_busy), self.cpu_busy - self.cpu_own);
         if self.is_server_cpu_unknown || others < CPU_OTHERS {
-            return format!("the {count} cores were {busy} busy.");
+            return format!("{cores} {busy} busy.");
         }
         let (own, others) = (percent(self.cpu_own), percent(others));
-        format!("the {count} cores were {busy} busy, {own} with the trial and {others} with other programs.")
+        format!("{cores} {busy} busy, {own} with the trial and {others} with other programs.")
     }
 
     fn client_words(&self, shares: &Shares) -> String {
