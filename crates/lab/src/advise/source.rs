@@ -76,7 +76,7 @@ impl<'a> Source<'a> {
             trial,
             measurement,
             paging,
-            cpu_count: u64::from(records.header.machine.cpu_count),
+            cpu_count: u64::from(records.header.cpu_count()),
             memory_bytes: provenance.memory_bytes.unwrap_or(records.header.machine.memory_bytes),
             traces,
             data_bytes: workload.and_then(|workload| workload.data()).map(|data| data.bytes),

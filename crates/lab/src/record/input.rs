@@ -89,7 +89,7 @@ pub fn parse(text: &str, file: impl Display) -> Result<Records, Mistake> {
     records.trials.iter_mut().for_each(masking::mask_trial);
     for trial in &mut records.trials {
         let Some(measurement) = &trial.measurement else { continue };
-        let cpu_count = records.header.machine.cpu_count;
+        let cpu_count = records.header.cpu_count();
         trial.warnings =
             trial.warnings.drain(..).flat_map(|it| it.with_own_share(measurement, cpu_count)).collect();
         trial.warnings.extend(Warning::derived(measurement));

@@ -128,6 +128,13 @@ pub enum RecordSource {
 }
 
 impl Header {
+    /// The machine's cores on which servers and clients ran.
+    pub fn cpu_count(&self) -> u32 {
+        let run = self.scenario.experiment.as_ref().map(|experiment| &experiment.run);
+        let bound = run.and_then(|run| u32::try_from(run.get("cpu_affinity")?.as_u64()?).ok());
+        bound.unwrap_or(self.machine.cpu_count)
+    }
+
     /// A sentence of a record about a cell, with labels in place of the names of its stacks and replicas.
     pub fn with_titles(&self, cell: &Cell, sentence: &str, noun: fn(&str) -> String) -> String {
         let stacks = cell.stacks().map(|stack| (format!("`{}`", stack.name), noun(self.stack_title(stack))));

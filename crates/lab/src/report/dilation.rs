@@ -33,7 +33,7 @@ pub(super) fn notes(records: &Records) -> Vec<String> {
         return Vec::new();
     }
     let title = |name: &&str| format::the(&records.header.title(name));
-    let cores = plural(records.header.machine.cpu_count as usize, "core");
+    let cores = plural(records.header.cpu_count() as usize, "core");
     let each = |(dilation, names): (&String, &Vec<&str>)| {
         let names = format::list(names.iter().map(title));
         match dilation.as_str() {

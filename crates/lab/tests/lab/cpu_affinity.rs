@@ -3,6 +3,7 @@
 use std::fs;
 
 use spindle_base::{affinity, proc};
+use spindle_lab::report;
 
 use crate::emulated_support::{Bench, scenario};
 use crate::wait_until;
@@ -33,6 +34,8 @@ fn server_and_client_stay_on_one_core_and_the_emulator_leaves_it_to_them() {
     assert_eq!([&client, &server], [&cores[0]; 2], "{talk}");
     // The others, or on a machine of one core that one.
     assert!(emulator.starts_with(cores.get(1).unwrap_or(&cores[0])), "{emulator}");
+    let records = report::read(&bench.records()).unwrap();
+    assert_eq!(records.header.cpu_count(), 1);
     let measurement = bench.trials().remove(0).measurement.expect(&talk);
     assert_eq!(measurement.bottleneck.evidence.unwrap().cpu_count, 1);
 }

@@ -65,7 +65,7 @@ fn cores_look_as_fast_as_told_by_those_that_the_trials_stay_on() {
         let with = format!("seed = 1\ncpu_affinity = {wrong}");
         let cores = spindle_base::text::plural(own as usize, "core");
         let words = format!("run.cpu_affinity: {wrong} is out of range; with {cores} it can be 1 to {own}");
-        check("seed = 1", &with, &words);
+        super::check("seed = 1", &with, &words);
     }
 }
 
