@@ -102,7 +102,7 @@ pub(super) fn settings(file: &ScenarioFile) -> Result<RunSettings, Mistake> {
 fn cpu_affinity(run: &RunTable) -> Result<Option<u32>, Mistake> {
     let own = cpu_count();
     match run.cpu_affinity {
-        Some(cores) if cores == 0 || cores > own => {
+        Some(cores) if cores > own => {
             let message = format!(
                 "{cores} is out of range; with {} it can be 1 to {own}",
                 text::plural(own as usize, "core")

@@ -66,7 +66,7 @@ impl Cores {
     /// # Errors
     /// Out of range, as a sentence for after the key.
     pub(in crate::scenario) fn new(cores: u32, run: &RunTable) -> Result<Cores, String> {
-        let own = run.cpu_affinity.unwrap_or_else(cpu_count).max(1);
+        let own = run.cpu_affinity.unwrap_or_else(cpu_count);
         let dilation = Dilation::new(f64::from(cores) / f64::from(own)).map_err(|_| {
             let [least, most] = [Dilation::LEAST, Dilation::MOST].map(|factor| f64::from(own) * factor);
             let least = least.ceil();
