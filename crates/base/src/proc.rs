@@ -32,7 +32,9 @@ pub struct CpuTimes {
 impl CpuTimes {
     /// Of the cores that this thread may use. `None` if the file differs from proc(5).
     pub fn read() -> Option<CpuTimes> {
-        CpuTimes::parse(&read("stat"), affinity::allows)
+        let cores = affinity::cores();
+        // Of all if the kernel does not say which.
+        CpuTimes::parse(&read("stat"), |core| cores.as_ref().map_or(true, |cores| cores.contains(&core)))
     }
 
     fn parse(text: &str, is_asked: impl Fn(usize) -> bool) -> Option<CpuTimes> {

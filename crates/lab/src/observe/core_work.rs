@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use rustix::thread::{CpuSet, sched_setaffinity};
+use spindle_base::affinity;
 use spindle_base::proc::thread_cpu;
 use spindle_stats::{mean, quantile};
 
@@ -28,9 +29,7 @@ pub struct CoreWork {
 impl CoreWork {
     pub fn begin() -> CoreWork {
         let is_over = Arc::new(AtomicBool::new(false));
-        let allowed = sched_getaffinity(None).unwrap_or_else(|_| CpuSet::new());
-        let cores = (0..CpuSet::MAX_CPU).filter(|core| allowed.is_set(*core));
-        let cores = cores.map(|core| {
+        let cores = affinity::cores().unwrap_or_default().into_iter().map(|core| {
             let is_over = Arc::clone(&is_over);
             thread::spawn(move || times_us(core, &is_over))
         });

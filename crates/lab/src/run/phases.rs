@@ -163,7 +163,7 @@ impl<'a> Phases<'a> {
         self.other_runs.take_seen();
         self.look_for_other_runs();
         self.publisher.plan_phase(run.measure);
-        let feed = self.feed(client, layout, telemetry, server_id);
+        let feed = self.feed(client, run.cpu_count(), layout, telemetry, server_id);
         let mut observer = WindowObserver::begin(self, observed, feed, events)?;
         let core_work = CoreWork::begin();
         let summary = self.interrupt.kill_on_signal(client.process_id(), || {
@@ -197,6 +197,7 @@ impl<'a> Phases<'a> {
     fn feed<'w>(
         &'w self,
         client: &ClientProcess,
+        cpu_count: u32,
         layout: &'w Layout,
         telemetry: &'static dyn Telemetry,
         server_id: u32,
@@ -207,6 +208,7 @@ impl<'a> Phases<'a> {
             layout,
             load: &self.load,
             dilation: self.time.clock.dilation,
+            cpu_count,
             client_id: client.process_id(),
             server_id,
             client_cpu_s: [0.0; 2],

@@ -16,7 +16,6 @@ use spindle_model::Rates;
 use super::state::{CpuShares, EventState, Phase, Standing, State, StorageState, TrialState, now_ms};
 use crate::host::broadcast::Broadcast;
 use crate::host::other_runs::RunHead;
-use crate::host::provenance;
 use crate::observe::measurement::{self, Window};
 use crate::observe::{Sample, server_threads};
 use crate::record::{Bottleneck, Series, StorageSeries};
@@ -146,6 +145,8 @@ pub struct WindowFeed<'a> {
     pub layout: &'a Layout,
     pub load: &'a LoadFacts,
     pub dilation: Dilation,
+    /// Those on which server and client run.
+    pub cpu_count: u32,
     /// The load process.
     pub client_id: u32,
     /// Zero without a server process of ours.
@@ -217,7 +218,7 @@ impl WindowFeed<'_> {
             telemetry: self.telemetry,
             durability: self.load.durability.clone(),
             rates: self.load.rates.clone(),
-            cpu_count: provenance::cpu_count(),
+            cpu_count: self.cpu_count,
             dilation: self.dilation,
             events: Vec::new(),
         };

@@ -355,6 +355,7 @@ fn with_feed(socket: &Path, work: impl FnOnce(&Publisher, &mut WindowFeed<'_>)) 
     publisher.enter("measure");
     publisher.plan_phase(Duration::from_secs(60));
     let mut feed = WindowFeed {
+        cpu_count: crate::host::provenance::cpu_count(),
         publisher: &publisher,
         telemetry: telemetry_of(&endpoint::parse("mysql://root@localhost").unwrap()).unwrap(),
         layout: &layout(),
