@@ -332,9 +332,18 @@ pub fn thread_status(process: u32, thread: u32) -> String {
     read(&format!("{process}/task/{thread}/status"))
 }
 
-/// Model name of the first core in cpuinfo; `None` if it has none.
+/// Name of the first core in cpuinfo; `None` if it has none. With its family and model number, because a
+/// hypervisor may give the processors of several generations one name ("AMD EPYC").
 pub fn cpu_model() -> Option<String> {
-    field(&read("cpuinfo"), "model name", ':')
+    cpu_model_of(&read("cpuinfo"))
+}
+
+fn cpu_model_of(cpuinfo: &str) -> Option<String> {
+    let name = field(cpuinfo, "model name", ':')?;
+    match (field(cpuinfo, "cpu family", ':'), field(cpuinfo, "model", ':')) {
+        (Some(family), Some(model)) => Some(format!("{name} (family {family}, model {model})")),
+        _ => Some(name),
+    }
 }
 
 /// The machine's memory (`/proc/meminfo`). What the kernel does not tell is zero.
@@ -416,6 +425,15 @@ mod tests {
         let text = "some avg10=0.00 avg60=1.20 avg300=0.30 total=1234\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=56\n";
         assert_eq!((stalled_us(text, "some"), stalled_us(text, "full")), (Some(1234), Some(56)));
         assert_eq!(stalled_us("", "some"), None);
+    }
+
+    #[test]
+    fn processors_of_one_name_and_two_generations_differ() {
+        let text = "processor: 0\ncpu family\t: 25\nmodel\t\t: 17\nmodel name\t: AMD EPYC\nstepping: 1\n";
+        assert_eq!(cpu_model_of(text).unwrap(), "AMD EPYC (family 25, model 17)");
+        assert_ne!(cpu_model_of(&text.replace(": 25", ": 26")), cpu_model_of(text));
+        assert_eq!(cpu_model_of("model name: Cyrix 486DX2\n").unwrap(), "Cyrix 486DX2");
+        assert_eq!(cpu_model_of("BogoMIPS: 48.00\n"), None);
     }
 
     #[test]
