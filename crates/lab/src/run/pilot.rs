@@ -1,5 +1,5 @@
 //! The pilot of `dilation = "as needed"`: short trials of a cell, at a rising dilation, until neither the
-//! cores nor the emulator limit it.
+//! cores nor the emulator limit it, and twice the dilation changes little.
 //!
 //! The dilation is how fast the emulated cores are, so cells that are compared share one. A cell whose cores
 //! are nearly idle may have a lower one: faster cores would change less there than an interval shows.
@@ -24,6 +24,10 @@ const BUSY: f64 = 0.70;
 const SATURATED: f64 = 0.90;
 /// Of a cell with less busy cores, their speed does not matter.
 const IDLE: f64 = 0.15;
+/// A figure that changes by a larger factor depends on the cores or on the way to the emulator, though the cores
+/// may be half idle: a writer that waits for one answer after the other meets both each time
+/// (docs/results/dilation.md, "An SSD that keeps the cores busy").
+const CHANGED: f64 = 1.15;
 /// The longest phases of a pilot.
 const SETTLE: Duration = Duration::from_secs(1);
 const MEASURE: Duration = Duration::from_secs(4);
@@ -63,12 +67,11 @@ pub(super) fn steps(
         let Some(step) = step(&trial, dilation, laboratory.scenario.run.cpu_count()) else {
             return Ok(steps);
         };
-        let next = next(&step, at_most);
         let title = &laboratory.cell.name;
         let busy = step.cpu_busy * 100.0;
         steps.push(step);
         progress.say(&format!("pilot of {title}: the cores were {busy:.0} % busy at dilation {dilation}"));
-        match next {
+        match next(&steps, at_most) {
             Some(next) if next < at_most => dilation = next,
             _ => return Ok(steps),
         }
@@ -86,24 +89,45 @@ fn step(trial: &Trial, dilation: Dilation, cpu_count: u32) -> Option<PilotStep> 
     })
 }
 
-/// The dilation to try next; `None` if this one suffices or is the largest.
-fn next(step: &PilotStep, at_most: Dilation) -> Option<Dilation> {
-    let factor = step.dilation.factor();
+/// How much larger a dilation a cell wants that its cores or its emulator limit.
+fn limit(step: &PilotStep) -> Option<f64> {
     // Other programs on the machine do not make a cell wait for the cores.
     let busy = if step.cpu_own < IDLE { 0.0 } else { step.cpu_busy };
-    let raised = match busy {
-        SATURATED.. => factor * 4.0,
-        BUSY.. => factor * 2.0,
-        _ if step.late => factor * 2.0,
-        _ => return None,
-    };
-    let raised = if raised * CLOSE >= at_most.factor() { at_most } else { Dilation::new(raised).ok()? };
-    (raised > step.dilation).then_some(raised)
+    match busy {
+        SATURATED.. => Some(4.0),
+        BUSY.. => Some(2.0),
+        _ => step.late.then_some(2.0),
+    }
 }
 
-/// What the last pilot leads to. At the bound there is nothing left to find out.
+/// Whether the last dilation changed the figure. The first may, as long as there is no second.
+fn changed(steps: &[PilotStep]) -> bool {
+    let [.., before, last] = steps else { return true };
+    let ratio = last.figure / before.figure;
+    ratio.max(1.0 / ratio) > CHANGED
+}
+
+/// The dilation to try next; `None` if those tried suffice or the last is the largest.
+fn next(steps: &[PilotStep], at_most: Dilation) -> Option<Dilation> {
+    let last = steps.last()?;
+    let asked = (last.cpu_own >= IDLE && changed(steps)).then_some(2.0);
+    let raised = last.dilation.factor() * limit(last).or(asked)?;
+    let at_the_bound = raised * CLOSE >= at_most.factor();
+    // The bound has no pilot, and nothing has shown yet that this cell wants it.
+    if at_the_bound && limit(last).is_none() && steps.len() == 1 {
+        return None;
+    }
+    let raised = if at_the_bound { at_most } else { Dilation::new(raised).ok()? };
+    (raised > last.dilation).then_some(raised)
+}
+
+/// What the pilots lead to. At the bound there is nothing left to find out.
 fn needed(steps: &[PilotStep], at_most: Dilation) -> Dilation {
-    steps.last().map_or(Dilation::NONE, |step| next(step, at_most).unwrap_or(step.dilation))
+    let sufficed = match steps {
+        [.., before, _] if limit(before).is_none() && !changed(steps) => Some(before),
+        _ => steps.last(),
+    };
+    next(steps, at_most).or(sufficed.map(|step| step.dilation)).unwrap_or(Dilation::NONE)
 }
 
 /// The dilation of each cell.
@@ -131,31 +155,61 @@ mod tests {
         }
     }
 
-    fn check_next(step: &PilotStep, expect: Option<f64>) {
+    #[track_caller]
+    fn check_next(steps: &[PilotStep], expect: Option<f64>) {
         let at_most = Dilation::new(16.0).unwrap();
-        assert_eq!(next(step, at_most).map(Dilation::factor), expect, "{step:?}");
+        assert_eq!(next(steps, at_most).map(Dilation::factor), expect, "{steps:?}");
     }
 
     #[test]
     fn busy_cores_and_late_answers_raise_the_dilation_up_to_the_bound() {
-        check_next(&step(1.0, 0.3, false), None);
-        check_next(&step(1.0, 0.8, false), Some(2.0));
-        check_next(&step(1.0, 0.97, false), Some(4.0));
-        check_next(&step(2.0, 0.3, true), Some(4.0));
-        // Busy with other programs.
-        check_next(&PilotStep { cpu_own: 0.02, ..step(1.0, 1.0, false) }, None);
-        check_next(&step(8.0, 0.97, false), Some(16.0));
+        check_next(&[step(1.0, 0.8, false)], Some(2.0));
+        check_next(&[step(1.0, 0.97, false)], Some(4.0));
+        check_next(&[step(2.0, 0.3, true)], Some(4.0));
+        // Idle, and busy with other programs.
+        check_next(&[step(1.0, 0.1, false)], None);
+        check_next(&[PilotStep { cpu_own: 0.02, ..step(1.0, 1.0, false) }], None);
+        check_next(&[step(8.0, 0.97, false)], Some(16.0));
         // Hardly less than the bound.
-        check_next(&step(4.0, 0.97, false), Some(16.0));
-        check_next(&step(4.0, 0.8, false), Some(8.0));
-        check_next(&step(16.0, 0.97, false), None);
+        check_next(&[step(4.0, 0.97, false)], Some(16.0));
+        check_next(&[step(4.0, 0.8, false)], Some(8.0));
+        check_next(&[step(16.0, 0.97, false)], None);
+    }
+
+    #[test]
+    fn the_dilation_rises_until_it_changes_the_figure_no_more() {
+        let at_most = Dilation::new(16.0).unwrap();
+        let with = |figures: &[f64]| {
+            let steps = [1.0, 2.0, 4.0].iter().zip(figures);
+            steps.map(|(&k, &figure)| PilotStep { figure, ..step(k, 0.5, false) }).collect::<Vec<_>>()
+        };
+        let check = |figures: &[f64], expect: Option<f64>, leads_to: f64| {
+            check_next(&with(figures), expect);
+            assert_eq!(needed(&with(figures), at_most).factor(), leads_to, "{figures:?}");
+        };
+        check(&[100.0], Some(2.0), 2.0);
+        check(&[100.0, 130.0], Some(4.0), 4.0);
+        // A workload's metric may be a time.
+        check(&[100.0, 70.0], Some(4.0), 4.0);
+        check(&[100.0, 110.0], None, 1.0);
+        check(&[100.0, 130.0, 140.0], None, 2.0);
+        let bound = Dilation::new(2.0).unwrap();
+        assert_eq!(needed(&with(&[100.0]), bound), Dilation::NONE);
+        // The last is what the cores asked for, though it gave no more.
+        let asked_for = [step(1.0, 0.8, false), step(2.0, 0.5, false)];
+        check_next(&asked_for, None);
+        assert_eq!(needed(&asked_for, at_most).factor(), 2.0);
+        // Nearly idle now, and no pilot says that less would do.
+        let idle = [step(1.0, 0.3, false), PilotStep { figure: 130.0, ..step(2.0, 0.15, false) }];
+        check_next(&idle, None);
+        assert_eq!(needed(&idle, at_most).factor(), 2.0);
     }
 
     #[test]
     fn cells_share_the_dilation_of_the_busiest_unless_their_cores_are_idle() {
         let pilots = Pilots::from([
             ("card".to_owned(), vec![step(1.0, 0.97, true), step(4.0, 0.87, false), step(8.0, 0.6, false)]),
-            ("ssd".to_owned(), vec![step(1.0, 0.31, false)]),
+            ("ssd".to_owned(), vec![step(1.0, 0.31, false), step(2.0, 0.2, false)]),
             ("disk".to_owned(), vec![step(1.0, 0.03, false)]),
         ]);
         let found = dilations(&pilots, Dilation::new(16.0).unwrap())
