@@ -1,6 +1,7 @@
 //! How fast the machine's cores are within a window: the time that the same piece of arithmetic takes them, again and
-//! again. On a shared machine others slow a core down, and nothing else of what a trial counts tells that apart from
-//! what its own storage does to it ([docs/results/core-work.md] measures it).
+//! again. On a shared machine others slow a core down, most of all a neighbour on its other hardware thread, whom neither
+//! steal time nor load tells of. Nothing else of what a trial counts tells that apart from what its own storage does to
+//! it ([docs/results/core-work.md] measures it).
 //!
 //! [docs/results/core-work.md]: ../../../../docs/results/core-work.md
 
@@ -13,7 +14,7 @@ use std::time::Duration;
 use rustix::thread::{CpuSet, sched_setaffinity};
 use spindle_base::affinity;
 use spindle_base::proc::thread_cpu;
-use spindle_stats::{mean, quantile};
+use spindle_stats::mean;
 
 /// Real time between two pieces on a core, of which each takes about 20 us: a five-hundredth of the core.
 const PAUSE: Duration = Duration::from_millis(10);
@@ -36,11 +37,12 @@ impl CoreWork {
         CoreWork { cores: cores.collect(), is_over }
     }
 
-    /// The median of a core's times, as the mean over the cores. `None` if no core could be asked.
+    /// The mean of a core's times, as the mean over the cores. A neighbour comes and goes, so that a median would tell of
+    /// one that is there for half of the window as of one that is always there. `None` if no core could be asked.
     pub fn end(self) -> Option<f64> {
         self.is_over.store(true, Ordering::Relaxed);
-        let medians = self.cores.into_iter().filter_map(|core| quantile(&core.join().ok()?, 0.5));
-        mean(&medians.collect::<Vec<_>>())
+        let means = self.cores.into_iter().filter_map(|core| mean(&core.join().ok()?));
+        mean(&means.collect::<Vec<_>>())
     }
 }
 
@@ -61,17 +63,16 @@ fn times_us(core: usize, is_over: &AtomicBool) -> Vec<f64> {
     times
 }
 
-/// Multiplications and shifts that need each other's results and no memory, so that neither the caches nor what else
-/// runs on the machine's other cores matters.
+/// Rotations and exclusive ors in eight lanes that need nothing of each other, and no memory: as many at once as a core
+/// can do. Work of which each step waits for the one before leaves most of a core idle, and would not feel a neighbour.
 fn work() {
-    let (mut state, mut sum) = (black_box(0x0139_408d_cbbf_7a44_u64), 1_u64);
-    for _ in 0..8_000 {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        sum = sum.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(state);
+    let mut lanes = black_box([1_u64, 2, 3, 4, 5, 6, 7, 8]);
+    for round in 0..14_000_u32 {
+        for lane in &mut lanes {
+            *lane = lane.rotate_left(round) ^ 0x9e37_79b9_7f4a_7c15;
+        }
     }
-    black_box(sum);
+    black_box(lanes);
 }
 
 #[cfg(test)]

@@ -232,8 +232,8 @@ pub struct MachineActivity {
     /// host alone adds ([`spindle_mount::bare_tail`]), in real time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timer_tail_us: Option<f64>,
-    /// What a fixed piece of arithmetic takes a core within the window, in the processor's time: the median of
-    /// its times, mean over the cores. `None` in earlier records.
+    /// What a fixed piece of arithmetic takes a core within the window, in the processor's time: the mean of its times and
+    /// of the cores. `None` in earlier records; those from before 2026-12-03 have another piece.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub core_work_us: Option<f64>,
 }

@@ -3,12 +3,23 @@
 use itertools::Itertools as _;
 
 use super::format;
-use super::view::{measured, set_aside};
+use super::view::{failure, measured, set_aside};
 use crate::record::{Cell, Measurement, Trial};
 use crate::report::Records;
 
-/// Arithmetic that takes so much longer in one trial of a cell than in another is told. On a quiet host it is within 1 %.
+/// Arithmetic that takes so much longer in one trial of a cell than in another is told, of the trials that count. On a
+/// quiet host it is within 2 %.
 const CORES_DIFFER: f64 = 0.05;
+
+/// What disturbed a trial: its own warnings, or that another trial of its cell had faster cores. `None` for one that nothing
+/// disturbed.
+pub(crate) fn disturbance(records: &Records, trial: &Trial) -> Option<String> {
+    let is_slower = |other: &Trial| {
+        other.cell == trial.cell && failure(other).is_none() && trial.slower_cores_than(other).is_some()
+    };
+    let slower_cores = || records.trials.iter().any(is_slower).then(|| "slower cores".to_owned());
+    trial.disturbance().or_else(slower_cores)
+}
 
 /// A sentence for each repeated trial, and one about the cores.
 pub(super) fn notes(records: &Records) -> Vec<String> {
@@ -45,12 +56,17 @@ fn note(records: &Records, cell: &Cell, (trial, measurement): (&Trial, &Measurem
         return String::new();
     };
     let (number, aside, figure) = (trial.trial, figure(measurement), figure(with));
-    match (trial.disturbance(), counts.disturbance()) {
-        (Some(reason), None) => format!(
+    let is_first = |one: &Trial| {
+        let same =
+            |other: &&Trial| (&other.cell, other.trial) == (&one.cell, one.trial) && failure(other).is_none();
+        records.trials.iter().find(same).is_some_and(|first| std::ptr::eq(first, one))
+    };
+    match disturbance(records, trial) {
+        Some(reason) if is_first(trial) => format!(
             "Trial {number} of {title} was disturbed by the host ({reason}) and repeated: the repetition counts ({figure}), \
              the disturbed one ({aside}) does not."
         ),
-        (Some(reason), Some(_)) => format!(
+        Some(reason) if is_first(counts) => format!(
             "Trial {number} of {title} was disturbed by the host and repeated, and so was the repetition ({reason}): the first \
              one counts ({figure}), the repetition ({aside}) does not."
         ),
@@ -107,16 +123,61 @@ mod tests {
         );
     }
 
+    /// One cell whose trials have these numbers, figures, and times of the arithmetic, and keep so much of the cores busy.
+    fn with_cores(rows: &[(u32, f64, Option<f64>)], busy: f64) -> Records {
+        let mut records = attempts(&[]);
+        for (number, value, work_us) in rows {
+            add(&mut records, 0, *number, Some(*value));
+            let measurement = records.trials.last_mut().unwrap().measurement.as_mut().unwrap();
+            measurement.machine.get_or_insert_default().core_work_us = *work_us;
+            measurement.cpu.busy = busy;
+        }
+        records
+    }
+
+    #[test]
+    fn slower_cores_than_in_another_trial_are_a_disturbance_where_cores_are_busy() {
+        let reasons = |rows: &[(u32, f64, Option<f64>)], busy: f64| {
+            let records = with_cores(rows, busy);
+            let reasons = records.trials.iter().map(|trial| disturbance(&records, trial).unwrap_or_default());
+            reasons.collect::<Vec<String>>()
+        };
+        let rows = [(1, 10.0, Some(28.0)), (2, 14.0, Some(20.0)), (3, 13.9, Some(21.5)), (4, 12.0, None)];
+        assert_eq!(reasons(&rows, 0.9), ["slower cores", "", "", ""]);
+        assert_eq!(reasons(&rows, 0.3), [""; 4]);
+    }
+
+    #[test]
+    fn of_two_trials_of_one_number_the_one_with_faster_cores_counts() {
+        let check = |repetition_us: f64, counts: f64, told: &str| {
+            let rows = [(1, 10.0, Some(28.0)), (2, 14.0, Some(20.0)), (1, 13.0, Some(repetition_us))];
+            let records = with_cores(&rows, 0.9);
+            let values: Vec<f64> = samples(&records, "cell-0").iter().map(|sample| sample.value).collect();
+            assert_eq!(values, [counts, 14.0]);
+            let notes = notes(&records).join(" ");
+            assert!(notes.starts_with(told), "{notes}");
+        };
+        check(
+            20.4,
+            13.0,
+            "Trial 1 of “disk 0” was disturbed by the host (slower cores) and repeated: the repetition counts (13.0)",
+        );
+        check(
+            28.5,
+            13.0,
+            "Trial 1 of “disk 0” was disturbed by the host (slower cores) and repeated: the repetition counts (13.0)",
+        );
+        check(
+            32.0,
+            10.0,
+            "Trial 1 of “disk 0” was disturbed by the host and repeated, and so was the repetition (slower cores)",
+        );
+    }
+
     #[test]
     fn cores_that_changed_their_speed_are_told() {
-        let told = |work: [Option<f64>; 2]| {
-            let mut records = attempts(&[]);
-            for (block, work) in (1..).zip(work) {
-                add(&mut records, 0, block, Some(10.0));
-                let measurement = records.trials.last_mut().unwrap().measurement.as_mut().unwrap();
-                measurement.machine.get_or_insert_default().core_work_us = work;
-            }
-            notes(&records).join(" ")
+        let told = |[first, second]: [Option<f64>; 2]| {
+            notes(&with_cores(&[(1, 10.0, first), (2, 10.0, second)], 0.9)).join(" ")
         };
         insta::assert_snapshot!(told([Some(20.0), Some(22.4)]), @"The cores were up to 12 % slower in one trial of a cell than in another, by arithmetic that needs no storage (`machine_core_work_us` of the CSV): figures that the cores limit differ with them, and intervals are wide. Measure again at a quieter time.");
         assert_eq!(told([Some(20.0), Some(20.8)]), "");

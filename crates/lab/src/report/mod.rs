@@ -21,6 +21,7 @@ pub mod verdict;
 mod view;
 
 pub use crate::record::input::{Records, parse, read, records_path};
+pub(crate) use disturbed::disturbance;
 pub(crate) use html::{STYLE, filled, script_safe};
 pub(crate) use markdown::escaped;
 #[cfg(test)]

@@ -32,6 +32,7 @@ use crate::host::trial_time::TrialTime;
 use crate::record::input::Records;
 use crate::record::records_file::{self, FILE_NAME, RecordsFile, Resume};
 use crate::record::{Cell, Header, NextStep, Provenance, Trial};
+use crate::report;
 use crate::scenario::Scenario;
 use crate::scenario::dilation::DilationRule;
 use crate::scenario::plan::{Plan, PlannedTrial};
@@ -204,7 +205,7 @@ pub fn run(scenario: &Scenario, plan: &Plan, options: &Options, interrupt: &Inte
 /// Says that a trial is to be repeated. `None` for one that nothing disturbed, and for a repetition.
 fn repeated(trial: &Trial, so_far: &Records) -> Option<String> {
     let is_same = |other: &Trial| (&other.cell, other.trial) == (&trial.cell, trial.trial);
-    let reason = trial.disturbance().filter(|_| !so_far.trials.iter().any(is_same))?;
+    let reason = report::disturbance(so_far, trial).filter(|_| !so_far.trials.iter().any(is_same))?;
     Some(format!(
         "{}, trial {} was disturbed by the host ({reason}) and is repeated once",
         trial.cell, trial.trial

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use crate::record::{Trial, Until};
-use crate::report::{Group, Records, failure, groups};
+use crate::report::{Group, Records, disturbance, failure, groups};
 use crate::scenario::plan::{Plan, PlannedTrial, block};
 
 pub(super) struct Order<'a> {
@@ -79,7 +79,7 @@ impl<'a> Order<'a> {
             is_done(*number)
                 && trials.len() == 1
                 && failure(trials[0]).is_none()
-                && trials[0].disturbance().is_some()
+                && disturbance(records, trials[0]).is_some()
         });
         let planned = disturbed.filter_map(|((number, index), trials)| {
             let cost_s = trials[0].real_s();
@@ -238,6 +238,25 @@ pub(super) mod tests {
             }
             assert_eq!(run[..8], [1, 1, 2, 2, 2, 2, 3, 3], "{until:?}");
         }
+    }
+
+    #[test]
+    fn a_trial_on_slower_cores_is_repeated_as_soon_as_another_had_faster_ones() {
+        let mut parts = records(1);
+        let trials = (1..=3).flat_map(|number| block(1, number, parts.header.scenario.seed)).collect();
+        let plan = Plan { trials, ..plan(&parts) };
+        let mut order = Order::new(&plan, None, true, &parts);
+        let mut run = Vec::new();
+        while let Some(planned) = order.next(&parts).first().copied() {
+            add(&mut parts, planned.cell_index, planned.block, Some(100.0));
+            let measurement = parts.trials.last_mut().unwrap().measurement.as_mut().unwrap();
+            measurement.cpu.busy = 0.9;
+            // The cores of the first trial are slow, and so are those of its repetition.
+            let work_us = if planned.block == 1 { 28.0 } else { 20.0 };
+            measurement.machine.get_or_insert_default().core_work_us = Some(work_us);
+            run.push(planned.block);
+        }
+        assert_eq!(run, [1, 2, 1, 3]);
     }
 
     #[test]

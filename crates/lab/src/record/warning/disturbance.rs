@@ -12,6 +12,12 @@ const STOLEN: f64 = 0.05;
 /// What the host alone adds to a timed answer, in microseconds. Idle hosts add 20 to 300.
 const TIMER_TAIL_US: f64 = 1000.0;
 
+/// Arithmetic that takes a core so much longer in one trial of a cell than in another. On a quiet host it is within 2 %, and
+/// a neighbour on the core's other hardware thread adds 30 to 45 %.
+const SLOWER_CORES: f64 = 1.10;
+/// Busy share of all cores from which their speed matters to a trial.
+const CORES_MATTER: f64 = 0.50;
+
 impl Warning {
     /// The warnings of the host's own evidence.
     pub(crate) fn of_host(stolen: f64, timer_tail_us: Option<f64>) -> impl Iterator<Item = Warning> {
@@ -39,9 +45,26 @@ impl Trial {
         (!names.is_empty()).then_some(names)
     }
 
+    fn core_work_us(&self) -> Option<f64> {
+        self.measurement.as_ref()?.machine.as_ref()?.core_work_us
+    }
+
+    /// How many times as long the same arithmetic took the cores as in another trial of the cell, where that is much and the
+    /// trial needs them. The load within one cell is the same, so that the host is what differs.
+    pub(crate) fn slower_cores_than(&self, other: &Trial) -> Option<f64> {
+        let is_busy =
+            self.measurement.as_ref().is_some_and(|measurement| measurement.cpu.busy >= CORES_MATTER);
+        let times = self.core_work_us()? / other.core_work_us()?;
+        (is_busy && times >= SLOWER_CORES).then_some(times)
+    }
+
     /// Whether it takes the place of an earlier trial of the same number: a repetition counts, unless the
-    /// host disturbed it as well.
+    /// host disturbed it as well, or gave it slower cores.
     pub(crate) fn replaces(&self, earlier: &Trial) -> bool {
-        earlier.disturbance().is_none() || self.disturbance().is_none()
+        match (earlier.disturbance(), self.disturbance()) {
+            (_, Some(_)) => false,
+            (Some(_), None) => true,
+            (None, None) => self.slower_cores_than(earlier).is_none(),
+        }
     }
 }

@@ -17,7 +17,7 @@ use crate::record::{
     Cell, Latency, LayerView, Measurement, MountHead, MountView, ReplicaView, Settling, SweptValue, Trial,
     Warning,
 };
-use crate::report::{Records, format};
+use crate::report::{Records, disturbance, format};
 
 /// Every row has a value for every column; `null` when there is none.
 #[derive(Debug, Clone, Serialize)]
@@ -55,7 +55,8 @@ impl TrialTable {
         let is_set_aside = |trial: &Trial| set_aside.iter().any(|(other, _)| std::ptr::eq(*other, trial));
         let rows = trials.flat_map(|(trial, cell)| {
             let head = head(records, trial, cell);
-            let rows = if is_set_aside(trial) { set_aside_figures(trial) } else { figures(trial, cell) };
+            let rows =
+                if is_set_aside(trial) { set_aside_figures(records, trial) } else { figures(trial, cell) };
             rows.into_iter().map(move |figure| head.iter().cloned().chain(figure.values()).collect())
         });
         let compared = cells.iter().zip(&records.header.cells).flat_map(|(view, cell)| {
@@ -193,8 +194,8 @@ fn probability(field: &str) -> Option<f64> {
 }
 
 /// Of a trial that does not count, with names of their own, so that nobody averages them with those that do.
-fn set_aside_figures(trial: &Trial) -> Vec<Figure> {
-    let reason = trial.disturbance().unwrap_or_default();
+fn set_aside_figures(records: &Records, trial: &Trial) -> Vec<Figure> {
+    let reason = disturbance(records, trial).unwrap_or_default();
     let result = trial.measurement.iter().map(|measurement| result(trial, measurement));
     let result = result.map(|figure| Figure { metric: "set_aside_result".to_owned(), ..figure });
     let mark = Figure { text: reason, ..figure("trial_set_aside", 1.0) };
