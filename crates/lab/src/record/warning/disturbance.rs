@@ -45,17 +45,17 @@ impl Trial {
         (!names.is_empty()).then_some(names)
     }
 
+    /// What the same arithmetic took the cores, if the trial kept them busy; else their speed does not matter to it.
     fn core_work_us(&self) -> Option<f64> {
-        self.measurement.as_ref()?.machine.as_ref()?.core_work_us
+        let measurement = self.measurement.as_ref().filter(|it| it.cpu.busy >= CORES_MATTER)?;
+        measurement.machine.as_ref()?.core_work_us
     }
 
-    /// How many times as long the same arithmetic took the cores as in another trial of the cell, where that is much and the
-    /// trial needs them. The load within one cell is the same, so that the host is what differs.
-    pub(crate) fn slower_cores_than(&self, other: &Trial) -> Option<f64> {
-        let is_busy =
-            self.measurement.as_ref().is_some_and(|measurement| measurement.cpu.busy >= CORES_MATTER);
-        let times = self.core_work_us()? / other.core_work_us()?;
-        (is_busy && times >= SLOWER_CORES).then_some(times)
+    /// Whether its cores were much slower than those of another trial of its cell. Trials of a cell have the same load, so
+    /// that the host is what differs.
+    pub(crate) fn had_slower_cores_than(&self, other: &Trial) -> bool {
+        let times = self.core_work_us().zip(other.core_work_us());
+        times.is_some_and(|(own_us, others_us)| own_us >= others_us * SLOWER_CORES)
     }
 
     /// Whether it takes the place of an earlier trial of the same number: a repetition counts, unless the
@@ -64,7 +64,10 @@ impl Trial {
         match (earlier.disturbance(), self.disturbance()) {
             (_, Some(_)) => false,
             (Some(_), None) => true,
-            (None, None) => self.slower_cores_than(earlier).is_none(),
+            (None, None) => {
+                let times = self.core_work_us().zip(earlier.core_work_us());
+                times.is_none_or(|(own_us, earlier_us)| own_us <= earlier_us)
+            }
         }
     }
 }
