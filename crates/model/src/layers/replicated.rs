@@ -16,12 +16,10 @@
 //! are replicated as before.
 //!
 //! With an activity log, a write to an extent that was not written lately waits until the local device has a note of
-//! it: `activity.rs`. Writes to active extents pass it, except while it finds no extent whose place it could take. The
-//! log is at the end of the local device.
+//! it: `activity.rs`. The log is at the end of the local device.
 //!
 //! Sources: DRBD User's Guide, "Replication modes" and "The Activity Log"; `drbd_req.c` as above; `drbd_actlog.c`
-//! (a note is a write of 4 KiB with FUA, the log a ring of 32 KiB, one note at a time); `lru_cache.c`, `lc_get`: an
-//! active extent is had at once, whatever waits for a note, but not while the log is "starving".
+//! (a note is a write of 4 KiB with FUA, the log a ring of 32 KiB, one note at a time).
 //!
 //! # Divergence
 //! * A power cut affects this machine, never the peer. A parameter names the machine on which the host
@@ -29,7 +27,7 @@
 //!   not modelled.
 //! * A note begins without a FLUSH, and has the extents of one write. DRBD 8.3 writes 512 bytes; from 8.4 on the
 //!   extents of several waiting writes share a note.
-//! * A process that waits for a note can submit other writes meanwhile. In DRBD 8.3 it cannot; from 8.4 on it can.
+//! * A write to an active extent waits behind those that wait for a note. In DRBD it passes those of other processes.
 //! * An extent is in use until the local device has the write, also where the peer does not have it yet.
 //! * Out-of-sync data is tracked by the sector, not by bits of 4 KiB.
 //! * A congested link blocks. DRBD's optional "pull ahead" (dirty bits instead of data) and the disconnect of
@@ -162,8 +160,6 @@ pub struct Replicated {
     /// Writes that wait for a note, in the order of their arrival.
     unnoted: VecDeque<Slot>,
     is_noting: bool,
-    /// The oldest of them finds no idle extent whose place it could take.
-    is_starving: bool,
     note_count: u64,
 }
 
@@ -209,7 +205,6 @@ impl Replicated {
             activity,
             unnoted: VecDeque::new(),
             is_noting: false,
-            is_starving: false,
             note_count: 0,
             parameters,
         })
@@ -420,8 +415,7 @@ impl Replicated {
 
     /// Whether the request may go on.
     fn enters(&mut self, slot: Slot) -> bool {
-        let is_starving = self.is_starving;
-        self.activity_of(slot).is_none_or(|(activity, request)| !is_starving && activity.enter(&request))
+        self.activity_of(slot).is_none_or(|(activity, request)| activity.enter(&request))
     }
 
     /// Writes the note that the oldest waiting write needs, if none is being written and there is room.
@@ -430,9 +424,7 @@ impl Replicated {
         else {
             return;
         };
-        let has_starved = self.is_starving;
-        self.is_starving = !activity.make_room(&self.base.requests.get(slot).request);
-        if self.is_starving {
+        if !activity.make_room(&self.base.requests.get(slot).request) {
             return;
         }
         self.is_noting = true;
@@ -442,28 +434,19 @@ impl Replicated {
         let note = Request { force_unit_access: true, ..request(Operation::Write, offset_bytes, NOTE_BYTES) };
         let (_, lost_ns) = self.base.below[LOCAL].submit_late(at, note, Purpose::Note(slot));
         self.base.requests.note_lost(slot, lost_ns);
-        if has_starved {
-            self.let_go_on(at);
-        }
     }
 
-    /// Waiting writes go on whose extents are active.
-    fn let_go_on(&mut self, at: Instant) {
-        for slot in std::mem::take(&mut self.unnoted) {
-            if self.enters(slot) {
-                self.replicate(at, slot);
-            } else {
-                self.unnoted.push_back(slot);
-            }
-        }
-    }
-
-    /// The note of this write is on the device: it goes on, and so do all whose extents are active now.
+    /// The note of this write is on the device: it goes on, and so do those behind it whose extents are active.
     fn noted(&mut self, at: Instant, slot: Slot) {
         self.is_noting = false;
         let request = self.base.requests.get(slot).request;
         self.activity.as_mut().expect("it has written a note").note(&request);
-        self.let_go_on(at);
+        while let Some(&slot) = self.unnoted.front()
+            && self.enters(slot)
+        {
+            self.unnoted.pop_front();
+            self.replicate(at, slot);
+        }
         self.note_next(at);
     }
 
@@ -507,7 +490,8 @@ impl Layered for Replicated {
     fn begin(&mut self, _now: Instant, slot: Slot) {
         let arrived_at = self.base.requests.get(slot).arrived_at;
         self.base.requests.expect_parts(slot, 1);
-        if self.enters(slot) {
+        let is_behind = !self.unnoted.is_empty() && self.activity_of(slot).is_some();
+        if !is_behind && self.enters(slot) {
             self.replicate(arrived_at, slot);
         } else {
             self.unnoted.push_back(slot);
@@ -583,7 +567,6 @@ impl Layered for Replicated {
         let waiting = waiting.filter(|submitted| submitted.request.operation == Operation::Write);
         let unnoted: Vec<WriteFate> = waiting.map(|submitted| submitted.unacknowledged(Fate::Lost)).collect();
         self.is_noting = false;
-        self.is_starving = false;
         self.activity.iter_mut().for_each(ActivityLog::stop);
         self.drop_connection(now);
         self.unsent.clear();
