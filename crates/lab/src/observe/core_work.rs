@@ -1,5 +1,5 @@
 //! How fast the machine's cores are within a window: the time that the same piece of arithmetic takes them, again and
-//! again. On a shared machine others slow a core down, most of all a neighbour on its other hardware thread, whom neither
+//! again. On a shared machine others slow a core down, such as a neighbour on its other hardware thread, whom neither
 //! steal time nor load tells of. Nothing else of what a trial counts tells that apart from what its own storage does to
 //! it ([docs/results/core-work.md] measures it).
 //!

@@ -7,8 +7,7 @@ use super::view::{failure, measured, set_aside};
 use crate::record::{Cell, Measurement, Trial};
 use crate::report::Records;
 
-/// Arithmetic that takes so much longer in one trial of a cell than in another is told, of the trials that count. On a
-/// quiet host it is within 2 %.
+/// Arithmetic that takes so much longer in one trial of a cell than in another is told, of the trials that count.
 const CORES_DIFFER: f64 = 0.05;
 
 /// What disturbed a trial: its own warnings, or that another trial of its cell had faster cores. `None` for one that nothing

@@ -12,8 +12,8 @@ const STOLEN: f64 = 0.05;
 /// What the host alone adds to a timed answer, in microseconds. Idle hosts add 20 to 300.
 const TIMER_TAIL_US: f64 = 1000.0;
 
-/// Arithmetic that takes a core so much longer in one trial of a cell than in another. On a quiet host it is within 2 %, and
-/// a neighbour on the core's other hardware thread adds 30 to 45 %.
+/// Times as long as in another trial of the cell that the same arithmetic takes the cores. Where it had two speeds, the
+/// slower one took it 1.36 times as long; a window has a share of either (docs/results/core-work.md).
 const SLOWER_CORES: f64 = 1.10;
 /// Busy share of all cores from which their speed matters to a trial.
 const CORES_MATTER: f64 = 0.50;
