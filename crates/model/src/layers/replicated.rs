@@ -29,7 +29,7 @@
 //!   extents of several waiting writes share a note.
 //! * A write to an active extent waits behind those that wait for a note. In DRBD it passes those of other processes
 //!   (`lru_cache.c`, `lc_get`), unless no extent can be replaced. The fates after a power cut are told in the order of
-//!   submission, which the device below would no longer know. DBT-2 on four disks carried as much either way.
+//!   submission, which the device below would no longer know.
 //! * An extent is in use until the local device has the write, also where the peer does not have it yet.
 //! * Out-of-sync data is tracked by the sector, not by bits of 4 KiB.
 //! * A congested link blocks. DRBD's optional "pull ahead" (dirty bits instead of data) and the disconnect of
