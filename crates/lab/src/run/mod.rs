@@ -175,6 +175,9 @@ pub fn run(scenario: &Scenario, plan: &Plan, options: &Options, interrupt: &Inte
     while !left.is_empty() {
         for planned in &left {
             let cell = &plan.cells[planned.cell_index];
+            if let Some(words) = repetition(&cell.name, planned.trial, &so_far) {
+                progress.say(&words);
+            }
             let found = dilations.get(cell.name.as_str()).copied();
             let dilation = scenario.dilation_of(&cell.server).or(found).unwrap_or_default();
             let mut trial =
@@ -182,9 +185,6 @@ pub fn run(scenario: &Scenario, plan: &Plan, options: &Options, interrupt: &Inte
             trial.pilot = pilots.get(&cell.name).cloned().unwrap_or_default();
             records.append(&trial)?;
             progress.trial_finished(&line(&trial));
-            if let Some(words) = repeated(&trial, &so_far).filter(|_| !options.keep_disturbed) {
-                progress.say(&words);
-            }
             so_far.trials.push(trial);
         }
         left = order.next(&so_far);
@@ -202,14 +202,11 @@ pub fn run(scenario: &Scenario, plan: &Plan, options: &Options, interrupt: &Inte
     })
 }
 
-/// Says that a trial is to be repeated. `None` for one that nothing disturbed, and for a repetition.
-fn repeated(trial: &Trial, so_far: &Records) -> Option<String> {
-    let is_same = |other: &Trial| (&other.cell, other.trial) == (&trial.cell, trial.trial);
-    let reason = report::disturbance(so_far, trial).filter(|_| !so_far.trials.iter().any(is_same))?;
-    Some(format!(
-        "{}, trial {} was disturbed by the host ({reason}) and is repeated once",
-        trial.cell, trial.trial
-    ))
+/// Says why a trial is repeated. `None` for its first attempt.
+fn repetition(cell: &str, number: u32, so_far: &Records) -> Option<String> {
+    let earlier = so_far.trials.iter().find(|trial| (trial.cell.as_str(), trial.trial) == (cell, number))?;
+    let reason = report::disturbance(so_far, earlier)?;
+    Some(format!("{cell}, trial {number} was disturbed by the host ({reason}) and is repeated"))
 }
 
 /// The cells of these trials, each once.

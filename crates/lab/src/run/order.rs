@@ -8,6 +8,10 @@ use crate::record::{Trial, Until};
 use crate::report::{Group, Records, disturbance, failure, groups};
 use crate::scenario::plan::{Plan, PlannedTrial, block};
 
+/// Of so many trials, one may be repeated for slower cores. On a shared host half of them can have slower ones than another,
+/// and a run shall not take much longer for it.
+const ONE_REPEATED_OF: usize = 10;
+
 pub(super) struct Order<'a> {
     plan: &'a Plan,
     until: Option<Until>,
@@ -81,11 +85,25 @@ impl<'a> Order<'a> {
                 && failure(trials[0]).is_none()
                 && disturbance(records, trials[0]).is_some()
         });
+        let is_for_cores = |trials: &[&Trial]| trials[0].disturbance().is_none();
+        let repeated = attempts.values().filter(|trials| trials.len() > 1 && is_for_cores(trials)).count();
+        let mut left_for_cores = attempts.len().div_ceil(ONE_REPEATED_OF).saturating_sub(repeated);
+        let mut cost_s = 0.0;
         let planned = disturbed.filter_map(|((number, index), trials)| {
-            let cost_s = trials[0].real_s();
-            let is_in_time = self.until.is_none_or(|until| self.spent_s(records) + cost_s <= until.at_most_s);
-            let of_block = block(self.plan.cells.len(), *number, self.seed).into_iter();
-            of_block.filter(|_| is_in_time).find(|planned| planned.cell_index == *index)
+            let with_this_s = cost_s + trials[0].real_s();
+            let is_in_time =
+                self.until.is_none_or(|until| self.spent_s(records) + with_this_s <= until.at_most_s)
+                    && self.at_most_s.is_none_or(|at_most_s| {
+                        self.began.elapsed().as_secs_f64() + with_this_s <= at_most_s
+                    });
+            if !is_in_time || (is_for_cores(trials) && left_for_cores == 0) {
+                return None;
+            }
+            cost_s = with_this_s;
+            left_for_cores -= usize::from(is_for_cores(trials));
+            block(self.plan.cells.len(), *number, self.seed)
+                .into_iter()
+                .find(|planned| planned.cell_index == *index)
         });
         planned.collect()
     }
@@ -257,6 +275,30 @@ pub(super) mod tests {
             run.push(planned.block);
         }
         assert_eq!(run, [1, 2, 1, 3]);
+    }
+
+    #[test]
+    fn few_trials_are_repeated_for_slower_cores_and_none_beyond_the_time_of_the_run() {
+        let repeated = |at_most: Option<Duration>| {
+            let mut parts = records(1);
+            let trials = (1..=20).flat_map(|number| block(1, number, parts.header.scenario.seed)).collect();
+            let plan = Plan { trials, ..plan(&parts) };
+            for number in 1..=20 {
+                add(&mut parts, 0, number, Some(100.0));
+                let measurement = parts.trials.last_mut().unwrap().measurement.as_mut().unwrap();
+                measurement.cpu.busy = 0.9;
+                // Every second trial has slow cores.
+                let work_us = if number % 2 == 0 { 28.0 } else { 20.0 };
+                measurement.machine.get_or_insert_default().core_work_us = Some(work_us);
+            }
+            let mut order = Order::new(&plan, None, true, &parts);
+            order.end_after(at_most);
+            order.next(&parts).iter().map(|planned| planned.block).collect::<Vec<_>>()
+        };
+        assert_eq!(repeated(None), [2, 4]);
+        // A trial takes ten seconds.
+        assert_eq!(repeated(Some(Duration::from_secs(15))), [2]);
+        assert_eq!(repeated(Some(Duration::from_secs(5))), []);
     }
 
     #[test]
