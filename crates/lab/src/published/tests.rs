@@ -24,7 +24,13 @@ fn measured(figure: Figure) -> f64 {
 /// The claim of the data: the user's command, over every figure that has a profile.
 #[test]
 fn most_published_figures_are_met_and_each_miss_has_a_reason() {
-    let comparisons = Against::find("all").unwrap().compare_virtual(&null(), 1);
+    let mut against = Against::find("all").unwrap();
+    // Without the long rest of the checks, every eighth figure, of which a share would say little.
+    let is_quick = std::env::var("SPINDLE_CHECK").is_ok_and(|check| check == "quick");
+    if is_quick {
+        against.figures = against.figures.into_iter().step_by(8).collect();
+    }
+    let comparisons = against.compare_virtual(&null(), 1);
     println!("{}", table(&comparisons));
     let is_known = |comparison: &&Comparison| comparison.missing.as_deref() != Some(NO_PROFILE);
     let known: Vec<&Comparison> = comparisons.iter().filter(is_known).collect();
@@ -35,8 +41,10 @@ fn most_published_figures_are_met_and_each_miss_has_a_reason() {
     }
     let met = known.iter().filter(|comparison| comparison.is_met() == Some(true)).count();
     // The assertion requires at least 91 %; the table's last line has the current count.
-    assert!(met * 100 >= known.len() * 91, "{met} of {}", known.len());
-    assert_eq!(reasons_without_a_miss(&known), Vec::<String>::new());
+    if !is_quick {
+        assert!(met * 100 >= known.len() * 91, "{met} of {}", known.len());
+        assert_eq!(reasons_without_a_miss(&known), Vec::<String>::new());
+    }
 }
 
 /// Reasons that explain no missed figure any more. They would mislead a reader of the profile.

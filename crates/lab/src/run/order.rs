@@ -298,7 +298,7 @@ pub(super) mod tests {
         assert_eq!(repeated(None), [2, 4]);
         // A trial takes ten seconds.
         assert_eq!(repeated(Some(Duration::from_secs(15))), [2]);
-        assert_eq!(repeated(Some(Duration::from_secs(5))), []);
+        assert_eq!(repeated(Some(Duration::from_secs(5))), [0; 0]);
     }
 
     #[test]

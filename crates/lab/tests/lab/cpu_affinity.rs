@@ -6,7 +6,7 @@ use spindle_base::{affinity, proc};
 use spindle_lab::report;
 
 use crate::emulated_support::{Bench, scenario};
-use crate::wait_until;
+use crate::{in_check_all, wait_until};
 
 /// The command line of a process, and the cores that it may use, as the kernel lists them.
 fn placed(process: u32) -> Option<(String, String)> {
@@ -18,7 +18,7 @@ fn placed(process: u32) -> Option<(String, String)> {
 
 #[test]
 fn server_and_client_stay_on_one_core_and_the_emulator_leaves_it_to_them() {
-    let Some(bench) = Bench::new() else { return };
+    let Some(bench) = in_check_all(Bench::new) else { return };
     bench.write("test.toml", &scenario(&[("measure = \"3 s\"", "measure = \"3 s\"\ncpu_affinity = 1")]));
     let run = bench.start_scenario();
     let find = |words: &str| {
