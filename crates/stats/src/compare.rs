@@ -120,6 +120,19 @@ pub fn mean_interval(values: &[f64], confidence: f64) -> Option<Interval> {
     Some(Interval { low: estimate.centre - estimate.half_width, high: estimate.centre + estimate.half_width })
 }
 
+/// How much narrower Student's interval of a mean becomes if so many trials become so many, and their spread stays.
+///
+/// # Panics
+/// If one of the counts is below 2.
+pub fn narrowing(from: usize, to: usize, confidence: f64) -> f64 {
+    let half_width = |count: usize| {
+        assert!(count >= 2, "{count} trials have no spread");
+        let count = count as f64;
+        student_t_quantile(0.5 + confidence / 2.0, count - 1.0) / count.sqrt()
+    };
+    half_width(to) / half_width(from)
+}
+
 /// An estimate on the log scale.
 struct Estimate {
     centre: f64,

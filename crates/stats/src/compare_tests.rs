@@ -86,6 +86,13 @@ fn the_mean_interval_is_students() {
     assert_eq!(mean_interval(&[10.0], 0.95), None);
 }
 
+#[test]
+fn further_trials_narrow_an_interval_as_students_t_says() {
+    // t(0.975, 2) = 4.302653 and t(0.975, 7) = 2.364624.
+    let factor = narrowing(3, 8, 0.95);
+    assert!((factor - 2.364_624 / 4.302_653 * (3.0_f64 / 8.0).sqrt()).abs() < 1e-6, "{factor}");
+}
+
 /// Two cells whose true ratio is `effect`: log-normal noise per trial, and a drift per block that both share.
 fn differs(seed: u64, block_count: u32, effect: f64, lose_a_trial: bool) -> bool {
     let mut random = Random::new(seed.wrapping_mul(0x9E37_79B9) ^ u64::from(block_count));

@@ -32,7 +32,7 @@ pub mod student;
 
 pub use allocation::{CellTrials, Outlook, outlook};
 pub use compare::{
-    Comparison, Interval, Method, Sample, Verdict, compare, mean_interval, more_trials, paired,
+    Comparison, Interval, Method, Sample, Verdict, compare, mean_interval, more_trials, narrowing, paired,
 };
 pub use components::{Components, Costs, Window, WindowPlan, components};
 pub use curve::{Crossing, Knee, Peak, RatioAt, crossings, knee, peak};

@@ -1,7 +1,7 @@
 //! A figure with its uncertainty, and what two figures give together.
 
 use serde::Serialize;
-use spindle_stats::{CONFIDENCE, Interval, Sample, compare, mean, mean_interval, paired};
+use spindle_stats::{CONFIDENCE, Interval, Sample, compare, mean, mean_interval, narrowing, paired};
 
 use crate::report::Range;
 
@@ -19,6 +19,12 @@ pub enum Figure {
 pub struct Estimate {
     pub value: f64,
     pub interval: Option<Range>,
+    /// Of each figure; `None` for a printed value.
+    #[serde(skip)]
+    pub(super) trials: Option<usize>,
+    /// The interval is of the logarithm.
+    #[serde(skip)]
+    is_ratio: bool,
 }
 
 impl Figure {
@@ -28,7 +34,8 @@ impl Figure {
             Figure::Printed(value) => Some(Estimate::exact(*value)),
             Figure::Measured(samples) => {
                 let values: Vec<f64> = samples.iter().map(|sample| sample.value).collect();
-                Some(Estimate::new(mean(&values)?, mean_interval(&values, CONFIDENCE)))
+                let estimate = Estimate::new(mean(&values)?, mean_interval(&values, CONFIDENCE));
+                Some(Estimate { trials: Some(values.len()), ..estimate })
             }
         }
     }
@@ -41,7 +48,12 @@ impl Figure {
             }
             (Figure::Measured(samples), Figure::Measured(others)) => {
                 let comparison = compare(others, samples, CONFIDENCE)?;
-                Some(Estimate::new(comparison.ratio, comparison.interval))
+                let trials = Some(samples.len().min(others.len()));
+                Some(Estimate {
+                    trials,
+                    is_ratio: true,
+                    ..Estimate::new(comparison.ratio, comparison.interval)
+                })
             }
             _ => None,
         }
@@ -54,7 +66,9 @@ impl Figure {
             (Figure::Measured(samples), Figure::Measured(others)) => match paired(samples, others) {
                 Some(pairs) => {
                     let differences: Vec<f64> = pairs.iter().map(|(one, other)| one - other).collect();
-                    Some(Estimate::new(mean(&differences)?, mean_interval(&differences, CONFIDENCE)))
+                    let estimate =
+                        Estimate::new(mean(&differences)?, mean_interval(&differences, CONFIDENCE));
+                    Some(Estimate { trials: Some(pairs.len()), ..estimate })
                 }
                 None => recovered(self.estimate()?, other.estimate()?),
             },
@@ -65,23 +79,39 @@ impl Figure {
 
 impl Estimate {
     fn exact(value: f64) -> Estimate {
-        Estimate { value, interval: Some(Range { low: value, high: value }) }
+        Estimate { interval: Some(Range { low: value, high: value }), ..Estimate::new(value, None) }
     }
 
     pub(super) fn new(value: f64, interval: Option<Interval>) -> Estimate {
         let range = |interval: Interval| Range { low: interval.low, high: interval.high };
-        Estimate { value, interval: interval.map(range) }
+        Estimate { value, interval: interval.map(range), trials: None, is_ratio: false }
+    }
+
+    /// As it would be after so many trials, two or more, of the same value and spread. `None` if its own have no spread.
+    pub(super) fn after(self, trials: usize) -> Option<Estimate> {
+        let Range { low, high } = self.interval?;
+        let factor = narrowing(self.trials.filter(|own| *own >= 2)?, trials, CONFIDENCE);
+        let value = self.value;
+        let end = |end: f64| match self.is_ratio {
+            true => value * (end / value).powf(factor),
+            false => value + (end - value) * factor,
+        };
+        Some(Estimate {
+            interval: Some(Range { low: end(low), high: end(high) }),
+            trials: Some(trials),
+            ..self
+        })
     }
 
     /// One divided by it; every value is above zero.
     pub(super) fn inverse(self) -> Estimate {
         let inverse = |range: Range| Range { low: 1.0 / range.high, high: 1.0 / range.low };
-        Estimate { value: 1.0 / self.value, interval: self.interval.map(inverse) }
+        Estimate { value: 1.0 / self.value, interval: self.interval.map(inverse), ..self }
     }
 
     pub(super) fn negative(self) -> Estimate {
         let negative = |range: Range| Range { low: -range.high, high: -range.low };
-        Estimate { value: -self.value, interval: self.interval.map(negative) }
+        Estimate { value: -self.value, interval: self.interval.map(negative), ..self }
     }
 }
 
@@ -93,7 +123,7 @@ fn recovered(one: Estimate, other: Estimate) -> Option<Estimate> {
         low: value - (one.value - of_one.low).hypot(of_other.high - other.value),
         high: value + (of_one.high - one.value).hypot(other.value - of_other.low),
     });
-    Some(Estimate::new(value, interval))
+    Some(Estimate { trials: one.trials.min(other.trials), ..Estimate::new(value, interval) })
 }
 
 #[cfg(test)]
@@ -140,6 +170,25 @@ mod tests {
         let apart = measured(1, &one).less(&measured(9, &other)).unwrap();
         let range = apart.interval.unwrap();
         assert!((range.high - range.low) / 2.0 > 34.0 && range.low < 0.0, "{apart:?}");
+    }
+
+    #[test]
+    fn further_trials_narrow_an_interval_around_its_value() {
+        let (one, other) = (measured(1, &[10.0, 20.0, 30.0]), measured(1, &[9.0, 19.1, 28.9]));
+        let width = |estimate: Estimate| {
+            let range = estimate.interval.unwrap();
+            (range.high / estimate.value).ln() / (estimate.value / range.low).ln()
+        };
+        let ratio = one.over(&other).unwrap();
+        let later = ratio.after(12).unwrap();
+        assert!((width(later) - 1.0).abs() < 1e-9, "on the logarithm, to both sides alike: {later:?}");
+        // Differences 1.0, 0.9, 1.1; t(0.975, 11) = 2.201.
+        let half = 2.201 * 0.1 / 12.0_f64.sqrt();
+        check(one.less(&other).unwrap().after(12), 1.0, Some((1.0 - half, 1.0 + half)));
+        let range = ratio.interval.unwrap();
+        check(ratio.after(3), ratio.value, Some((range.low, range.high)));
+        assert_eq!(measured(1, &[4.0]).over(&measured(1, &[2.0])).unwrap().after(12), None);
+        assert_eq!(Figure::Printed(1.0).estimate().unwrap().after(12), None);
     }
 
     #[test]

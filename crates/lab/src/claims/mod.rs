@@ -30,7 +30,7 @@ pub use study::{
     Missing, Origin, Row, Setup, Severity, Source, Study, Table, Untestable, folder, folders,
 };
 pub use tag::{check_cells, check_row};
-pub use verdict::{CheckOutcome, ClaimOutcome, Verdict, outcome, outcomes};
+pub use verdict::{CheckOutcome, ClaimOutcome, FurtherTrials, Verdict, outcome, outcomes};
 
 /// The studies in the binary, by name: every file in `published/studies/`, collected by `build.rs`.
 const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/studies.rs"));

@@ -43,6 +43,9 @@ const SHARE_OF_NONE: f64 = 0.1;
 /// Equality of the schema's direction `equal`.
 const EQUAL_WITHIN: f64 = 0.03;
 
+/// Nobody repeats a trial more often to decide a claim.
+pub(super) const MOST_TRIALS: usize = 100;
+
 /// What is claimed of a quantity.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Target {
@@ -99,6 +102,15 @@ impl Target {
 
     pub(super) fn equal(within: f64) -> Target {
         Target::Equal { within: within.max(EQUAL_WITHIN) }
+    }
+
+    /// Fewest trials of each figure after which an estimate decides, if its value and its spread stay. `None` if up to
+    /// [`MOST_TRIALS`] do not, or if it has no spread.
+    pub(super) fn trials_to_decide(self, estimate: &Estimate) -> Option<usize> {
+        let decides = |trials: &usize| {
+            estimate.after(*trials).is_some_and(|later| self.verdict(&later) != Verdict::NotDecided)
+        };
+        (estimate.trials?.max(2)..=MOST_TRIALS).find(decides)
     }
 
     /// The verdict about an estimate, by the rule of this module.

@@ -13,6 +13,29 @@ fn single(ratio: f64) -> Target {
 }
 
 #[test]
+fn further_trials_decide_what_their_interval_leaves_open() {
+    use crate::claims::estimate::Figure;
+    use spindle_stats::Sample;
+    let measured = |values: [f64; 3]| {
+        Figure::Measured((1..).zip(values).map(|(block, value)| Sample { block, value }).collect())
+    };
+    let estimate = |values| measured(values).over(&measured([1.0; 3])).unwrap();
+    // The logarithm is 0.095 with a deviation of 0.058: its half-width is 0.144 with three trials and 0.092 with four.
+    let wide = estimate([1.038, 1.1, 1.1657]);
+    let claim = Target::Ratio { low: 1.28, high: 1.28 };
+    assert_eq!(claim.verdict(&wide), Verdict::NotDecided);
+    assert_eq!(claim.trials_to_decide(&wide), Some(4));
+    // Of an effect that is hardly there, a hundred trials tell no side.
+    let none = estimate([0.9, 1.001, 1.1]);
+    assert_eq!(
+        Target::Bound { op: Bound::AtLeast, bound: 1.0, is_ratio: true }.trials_to_decide(&none),
+        None
+    );
+    assert_eq!(claim.trials_to_decide(&measured([1.0; 3]).estimate().unwrap()), Some(3), "decided as it is");
+    assert_eq!(claim.trials_to_decide(&Figure::Printed(1.0).estimate().unwrap()), None);
+}
+
+#[test]
 fn a_ratio_of_the_claimed_size_is_confirmed() {
     check(single(14.0), 14.0, 13.0, 15.0, "confirmed");
     check(single(14.0), 11.3, 11.2, 11.4, "confirmed");

@@ -29,6 +29,9 @@
 //! The verdict is about the study's text. Where the study's own rows do not support the text, a second
 //! verdict compares the reproduction with the rows.
 
+use std::time::Duration;
+
+use itertools::Itertools as _;
 use serde::Serialize;
 
 use super::check::{Bound, Check, Form, Rank};
@@ -62,6 +65,10 @@ pub struct CheckOutcome {
     /// The verdict about the study's rows, where they do not support its text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict_of_rows: Option<Verdict>,
+    /// Of a check that is not decided: trials of each of its cells that would decide it, if values and spread stay. `None` if
+    /// no number up to a hundred would.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trials_to_decide: Option<usize>,
     /// What the study's own rows say.
     pub own_data: Option<Support>,
     /// Spindle states a rule of the study in figures.
@@ -94,6 +101,39 @@ pub struct ClaimOutcome {
     /// Cells whose windows left many writes for later: over a longer time they have other figures.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub put_off_writes: Vec<String>,
+    /// Of a claim that is not decided: the trials that would decide it, if values and spread stay. Empty if nobody could run as
+    /// many.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub further_trials: Vec<FurtherTrials>,
+}
+
+/// What a cell lacks.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FurtherTrials {
+    pub file: String,
+    pub cell: String,
+    pub trials: usize,
+    /// As long as its trials took so far, on the clock.
+    pub trial_s: f64,
+}
+
+impl FurtherTrials {
+    /// Each cell once, with the most that is wanted of it, and none that has enough.
+    pub fn joined(all: impl Iterator<Item = FurtherTrials>) -> Vec<FurtherTrials> {
+        let by_cell = all
+            .filter(|further| further.trials > 0)
+            .into_grouping_map_by(|further| (further.file.clone(), further.cell.clone()))
+            .max_by_key(|_, further| further.trials);
+        by_cell
+            .into_values()
+            .sorted_by(|one, other| (&one.file, &one.cell).cmp(&(&other.file, &other.cell)))
+            .collect()
+    }
+
+    /// Of all of them, on the clock.
+    pub fn time(all: &[FurtherTrials]) -> Duration {
+        Duration::from_secs_f64(all.iter().map(|further| further.trials as f64 * further.trial_s).sum())
+    }
 }
 
 impl CheckOutcome {
@@ -109,16 +149,26 @@ struct Finding {
     measured: Option<Estimate>,
     reason: String,
     verdict_of_rows: Option<Verdict>,
+    trials_to_decide: Option<usize>,
 }
 
 impl Finding {
     fn new(verdict: Verdict, reason: impl Into<String>) -> Finding {
-        Finding { verdict, measured: None, reason: reason.into(), verdict_of_rows: None }
+        Finding {
+            verdict,
+            measured: None,
+            reason: reason.into(),
+            verdict_of_rows: None,
+            trials_to_decide: None,
+        }
     }
 
     fn of(target: Target, estimate: Estimate) -> Finding {
         let reason = if estimate.interval.is_none() { "one trial has no interval" } else { "" };
-        Finding { measured: Some(estimate), ..Finding::new(target.verdict(&estimate), reason) }
+        let verdict = target.verdict(&estimate);
+        let trials_to_decide =
+            (verdict == Verdict::NotDecided).then(|| target.trials_to_decide(&estimate)).flatten();
+        Finding { measured: Some(estimate), trials_to_decide, ..Finding::new(verdict, reason) }
     }
 }
 
@@ -147,6 +197,7 @@ pub fn outcomes(study: &Study, lookup: Lookup) -> Vec<ClaimOutcome> {
             stand_ins: Vec::new(),
             limited_by_cores: Vec::new(),
             put_off_writes: Vec::new(),
+            further_trials: Vec::new(),
         }
     };
     study.claims.iter().map(of_claim).collect()
@@ -156,7 +207,7 @@ pub fn outcomes(study: &Study, lookup: Lookup) -> Vec<ClaimOutcome> {
 pub fn outcome(study: &Study, check: &Check, lookup: Lookup) -> CheckOutcome {
     let finding = Rows::new(study, check, lookup).and_then(|rows| finding(&rows, check));
     let finding = finding.unwrap_or_else(|reason| Finding::new(Verdict::NotTestable, reason));
-    let Finding { verdict, measured, reason, verdict_of_rows } = finding;
+    let Finding { verdict, measured, reason, verdict_of_rows, trials_to_decide } = finding;
     let own_data = support(study, check);
     CheckOutcome {
         check: check.clone(),
@@ -164,6 +215,7 @@ pub fn outcome(study: &Study, check: &Check, lookup: Lookup) -> CheckOutcome {
         measured,
         reason,
         verdict_of_rows,
+        trials_to_decide,
         own_data,
         is_ours: false,
     }
@@ -210,11 +262,22 @@ fn finding(rows: &Rows, check: &Check) -> Result<Finding, String> {
 const NO_RATIO: &str = "one of the figures is zero or has no trial";
 const NO_TRIAL: &str = "there is no trial";
 
+/// Two members of a dimension.
+struct PairFinding {
+    verdict: Verdict,
+    words: String,
+    trials_to_decide: Option<usize>,
+}
+
 impl Pairs<'_> {
-    /// The verdict about the ratio of two members, with words about the pair; `None` without both figures.
-    fn verdict(&self, one: &Mark, other: &Mark, target: Target) -> Option<(Verdict, String)> {
+    /// About the ratio of two members; `None` without both figures.
+    fn verdict(&self, one: &Mark, other: &Mark, target: Target) -> Option<PairFinding> {
         let estimate = self.figure(one)?.over(self.figure(other)?)?;
-        Some((target.verdict(&estimate), format!("{one} and {other}")))
+        Some(PairFinding {
+            verdict: target.verdict(&estimate),
+            words: format!("{one} and {other}"),
+            trials_to_decide: target.trials_to_decide(&estimate),
+        })
     }
 
     /// # Errors
@@ -248,16 +311,22 @@ impl Pairs<'_> {
     ///
     /// # Errors
     /// There is no pair.
-    fn all(&self, pairs: Vec<(Verdict, String)>, words: [&str; 3]) -> Result<Finding, String> {
+    fn all(&self, pairs: Vec<PairFinding>, words: [&str; 3]) -> Result<Finding, String> {
         let [shown, apart, open] = words;
-        let first =
-            |wanted: Verdict| pairs.iter().find(|(verdict, _)| *verdict == wanted).map(|(_, words)| words);
+        let of = |wanted: Verdict| pairs.iter().filter(move |pair| pair.verdict == wanted);
+        let first = |wanted: Verdict| of(wanted).next().map(|pair| &pair.words);
+        let needed: Option<Vec<usize>> = of(Verdict::NotDecided).map(|pair| pair.trials_to_decide).collect();
+        let trials_to_decide =
+            needed.filter(|_| self.missing.is_empty()).and_then(|needed| needed.into_iter().max());
         let missing = self.missing.first();
         match (first(Verdict::Contradicted), first(Verdict::NotDecided), missing) {
             (Some(pair), _, _) => Ok(Finding::new(Verdict::Contradicted, format!("{pair}: {apart}"))),
             (None, _, Some(reason)) if pairs.is_empty() => Err(reason.clone()),
             (None, None, None) if pairs.is_empty() => Err(NO_RATIO.to_owned()),
-            (None, Some(pair), _) => Ok(Finding::new(Verdict::NotDecided, format!("{pair}: {open}"))),
+            (None, Some(pair), _) => {
+                let finding = Finding::new(Verdict::NotDecided, format!("{pair}: {open}"));
+                Ok(Finding { trials_to_decide, ..finding })
+            }
             (None, None, Some(reason)) => Ok(Finding::new(Verdict::NotDecided, reason.clone())),
             (None, None, None) => Ok(Finding::new(Verdict::Confirmed, shown)),
         }

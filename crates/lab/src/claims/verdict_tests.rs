@@ -195,6 +195,48 @@ fn similar_members_are_all_within_the_tolerance() {
 }
 
 #[test]
+fn an_open_check_says_how_many_trials_would_decide_it() {
+    let needed = |claim: &str, figures: &[(&str, &[f64])]| {
+        let lookup = of_members(figures);
+        let outcomes = outcomes(study(if claim.starts_with('X') { "x25m" } else { "thesis" }), &lookup);
+        let outcome = outcomes.into_iter().find(|outcome| outcome.id == claim).unwrap();
+        let open = outcome.checks.into_iter().rfind(|check| check.verdict == Verdict::NotDecided);
+        open.map(|check| check.trials_to_decide)
+    };
+    let two = [("x25m-cache-on", FAST), ("x25m-cache-off", &[1760.0, 1840.0, 1700.0][..]), ("hdd", SLOW)];
+    let trials = needed("X-10", &two).unwrap().unwrap();
+    let logarithms = [1780.0_f64 / 1760.0, 1800.0 / 1840.0, 1790.0 / 1700.0].map(f64::ln);
+    let mean = logarithms.iter().sum::<f64>() / 3.0;
+    let spread = spindle_stats::standard_deviation(&logarithms).unwrap();
+    // About the trials of which the half-width, with a quantile near 2, is the mean.
+    let about = (2.0 * spread / mean).powi(2);
+    assert!((trials as f64 / about - 1.0).abs() < 0.2, "{trials}, about {about}");
+    assert_eq!(needed("X-10", &two[..2]), Some(None), "a row that no run has");
+    assert_eq!(
+        needed("X-10", &[("x25m-cache-on", FAST), ("x25m-cache-off", &[900.0; 3]), ("hdd", SLOW)]),
+        None
+    );
+    // Both are the same, and their mean does not leave the tolerance.
+    let alike = [("ssd", &[0.9, 1.1, 1.0][..]), ("zil-l2arc", &[1.0, 1.001, 1.002])];
+    assert!(needed("T-01", &alike).unwrap().unwrap() > 10);
+}
+
+#[test]
+fn a_cell_of_several_checks_lacks_the_most_that_one_wants() {
+    let further = |cell: &str, trials| FurtherTrials {
+        file: "one".to_owned(),
+        cell: cell.to_owned(),
+        trials,
+        trial_s: 10.0,
+    };
+    let joined = FurtherTrials::joined(
+        [further("b", 2), further("a", 1), further("b", 5), further("c", 0)].into_iter(),
+    );
+    assert_eq!(joined, [further("a", 1), further("b", 5)]);
+    assert_eq!(FurtherTrials::time(&joined).as_secs_f64(), 60.0);
+}
+
+#[test]
 fn pairs_near_each_other_are_counted() {
     let near: &[f64] = &[1.0, 1.001, 1.002];
     let check = |apart: &[&str], unknown: &[&str], expect: &str| {

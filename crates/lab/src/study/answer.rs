@@ -13,7 +13,8 @@ use super::repeat::REFUSED;
 use super::summary::Counts;
 use super::{directory_of, time_of};
 use crate::claims::{
-    Because, ClaimOutcome, Comparison, Comparisons, Erratum, Folder, Named, Study, compare_study, find,
+    Because, ClaimOutcome, Comparison, Comparisons, Erratum, Folder, FurtherTrials, Named, Study,
+    compare_study, find,
 };
 use crate::record::records_file::{FILE_NAME, PAGE_NAME};
 use crate::record::{PublishedTag, spelling, words};
@@ -113,6 +114,16 @@ impl Answer {
         page
     }
 
+    /// What would decide a claim that is not decided.
+    fn to_decide(claim: &ClaimOutcome) -> Option<String> {
+        let further = &claim.further_trials;
+        let most = further.iter().map(|further| further.trials).max()?;
+        let time = text::duration(FurtherTrials::time(further));
+        Some(format!(
+            "{time} of further trials, at most {most} of a cell, would decide it, if figures and their spread stay."
+        ))
+    }
+
     /// Stand-ins, the cells that the cores limit or whose writes were put off, the errata of the source, and what was found about a claim that
     /// comes out otherwise.
     pub fn remarks(&self, claim: &ClaimOutcome) -> String {
@@ -134,7 +145,15 @@ impl Answer {
         });
         let erratum = |erratum: &Erratum| format!("Erratum {}: {}", erratum.id, erratum.finding);
         let errata = self.study.errata_of(&claim.id).map(erratum);
-        stand_ins.chain(limited).chain(put_off).chain(ours).chain(finding).chain(errata).join(" ")
+        let to_decide = Answer::to_decide(claim);
+        stand_ins
+            .chain(limited)
+            .chain(put_off)
+            .chain(ours)
+            .chain(to_decide)
+            .chain(finding)
+            .chain(errata)
+            .join(" ")
     }
 }
 

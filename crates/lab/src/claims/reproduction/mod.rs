@@ -11,7 +11,7 @@ mod trial_figure;
 use super::estimate::Figure;
 use super::rows::Place;
 use super::study::{Better, Finding, Study, VALUE};
-use super::verdict::{ClaimOutcome, outcomes};
+use super::verdict::{CheckOutcome, ClaimOutcome, FurtherTrials, Verdict, outcomes};
 use super::{check_row, studies};
 use crate::record::{Cell, PublishedTag};
 use crate::report::{self, Records, is_limited_by_cores, puts_off_writes};
@@ -58,6 +58,9 @@ pub struct RowOfRun {
     pub puts_off_writes: bool,
     #[serde(skip)]
     samples: Vec<Sample>,
+    /// What a trial of the cell took on the clock.
+    #[serde(skip)]
+    trial_s: f64,
 }
 
 /// Holds the records of runs, each with its name, against the claims of the studies that their cells name.
@@ -99,6 +102,7 @@ pub fn compare_study(
         is_limited_by_cores: false,
         puts_off_writes: false,
         samples: Vec::new(),
+        trial_s: 0.0,
     };
     let missing: Vec<RowOfRun> = not_run.iter().filter(|(tag, _)| is_missing(tag)).map(row_of).collect();
     Comparisons::new(&[study], rows.into_iter().chain(missing).collect(), runs)
@@ -157,7 +161,8 @@ fn of_study(study: &Study, rows: &[RowOfRun], runs: &[(String, Records)]) -> Com
             limited.iter().filter(|_| others_are_not).map(|row| words(row)).unique().collect();
         let put_off = used.iter().filter(|row| row.puts_off_writes);
         let put_off_writes = put_off.map(|row| words(row)).unique().collect();
-        ClaimOutcome { stand_ins, limited_by_cores, put_off_writes, ..claim }
+        let further_trials = further_trials(&claim, &used);
+        ClaimOutcome { stand_ins, limited_by_cores, put_off_writes, further_trials, ..claim }
     };
     let with_figures = |claim: ClaimOutcome| {
         let finding = claim.finding.map(|finding| Finding { text: found::told(&finding, runs), ..finding });
@@ -169,6 +174,27 @@ fn of_study(study: &Study, rows: &[RowOfRun], runs: &[(String, Records)]) -> Com
         year: study.source.year,
         claims: outcomes(study, &lookup).into_iter().map(with_rows).map(with_figures).collect(),
     }
+}
+
+/// What would decide a claim that is not decided, by the rows that it uses: the checks that are open want trials of their cells.
+fn further_trials(claim: &ClaimOutcome, used: &[&RowOfRun]) -> Vec<FurtherTrials> {
+    let is_open = |check: &&CheckOutcome| check.verdict == Verdict::NotDecided;
+    let open = claim.checks.iter().filter(is_open).collect_vec();
+    if claim.verdict != Verdict::NotDecided || open.iter().any(|check| check.trials_to_decide.is_none()) {
+        return Vec::new();
+    }
+    let of_check = |check: &&CheckOutcome| {
+        let (places, wanted) = (check.check.places(), check.trials_to_decide.unwrap_or_default());
+        let rows = used.iter().filter(|row| places.contains(&place(&row.tag)));
+        let of_row = |row: &&RowOfRun| FurtherTrials {
+            file: row.file.clone(),
+            cell: row.cell.clone(),
+            trials: wanted.saturating_sub(row.values.len()),
+            trial_s: row.trial_s,
+        };
+        rows.map(of_row).collect_vec()
+    };
+    FurtherTrials::joined(open.iter().flat_map(of_check))
 }
 
 fn of_run(index: u32, file: &str, records: &Records) -> Result<Vec<RowOfRun>, Mistake> {
@@ -190,6 +216,7 @@ fn of_cells(index: u32, file: &str, records: &Records, cells: &[&Cell], tag: &Pu
         Ok((cell, samples)) => (cell, samples, opposed(records, cells[0], tag)),
         Err(problem) => (cells[0].name.clone(), Vec::new(), Some(problem)),
     };
+    let trial_s = records.mean_real_s(&cell).unwrap_or_default();
     let of_run = |sample: Sample| Sample { block: sample.block + index * BLOCKS_OF_A_RUN, ..sample };
     let samples = samples.into_iter().map(of_run).collect_vec();
     RowOfRun {
@@ -199,6 +226,7 @@ fn of_cells(index: u32, file: &str, records: &Records, cells: &[&Cell], tag: &Pu
         puts_off_writes: tag.figure.is_metric() && puts_off_writes(records, &cell),
         cell,
         values: samples.iter().map(|sample| sample.value).collect(),
+        trial_s,
         problem: problem.map(|words| format!("{file}: {words}")),
         samples,
     }
