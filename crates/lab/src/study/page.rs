@@ -23,6 +23,7 @@ pub fn page(answers: &[Answer]) -> anyhow::Result<String> {
     let content = context! {
         style => Value::from_safe_string(STYLE.to_owned()),
         sentence => summary.sentence(),
+        reasons => summary.reasons(),
         counts => counts(&total),
         all => total.all(),
         studies => answers.iter().map(study).collect::<Vec<_>>(),

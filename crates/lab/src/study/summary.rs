@@ -1,6 +1,7 @@
 //! All studies in one table: how many of their claims hold.
 
 use std::cmp::Reverse;
+use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::time::Duration;
 
@@ -114,50 +115,62 @@ impl Summary<'_> {
         }
         let total = self.total();
         page += &total.row("all", self.answers.iter().map(|answer| answer.took).sum());
-        let _ = write!(page, "\n{}", self.sentence());
+        let _ = writeln!(page, "\n{} {}", self.sentence(), self.reasons());
         page
     }
 
-    /// `Of 120 claims that a run can test, 108 (90 %) are confirmed in direction, 80 (67 %) in size as well.`
+    /// `Of 120 claims that these runs test, 108 (90.0 %) are confirmed in direction, 80 (66.7 %) in size as well.`
     pub fn sentence(&self) -> String {
+        let tested = self.total().tested();
+        format!("Of {tested} claims that these runs test, {}", self.confirmed_of(tested))
+    }
+
+    /// What keeps the others from it.
+    pub fn reasons(&self) -> String {
         let total = self.total();
-        let percent = |part: usize| 100.0 * part as f64 / total.tested().max(1) as f64;
-        let in_direction = total.confirmed + total.direction_only;
         let not_built =
             self.answers.iter().flat_map(Answer::claims).filter(|claim| claim.is_not_built()).count();
+        let others = total.all() - total.tested();
+        let waiting =
+            format!("Of the {others} others, {not_built} wait for something that Spindle does not have.");
+        let causes = self.causes();
+        let of_study = causes.get(&spelling(&Cause::Study)).copied().unwrap_or_default();
+        let told = [
+            Some(waiting),
+            told_causes(causes, total.contradicted),
+            self.without(of_study),
+            self.to_decide(total.not_decided),
+        ];
+        told.into_iter().flatten().join(" ")
+    }
+
+    /// `108 (90.0 %) are confirmed in direction, 80 (66.7 %) in size as well.`
+    fn confirmed_of(&self, count: usize) -> String {
+        let total = self.total();
+        let in_direction = total.confirmed + total.direction_only;
+        let percent = |part: usize| 100.0 * part as f64 / count.max(1) as f64;
         format!(
-            "Of {} claims that these runs test, {in_direction} ({:.0} %) are confirmed in direction, {} ({:.0} %) in size as well. \
-             Of the {} others, {not_built} wait for something that Spindle does not have.{}{}\n",
-            total.tested(),
+            "{in_direction} ({:.1} %) are confirmed in direction, {} ({:.1} %) in size as well.",
             percent(in_direction),
             total.confirmed,
-            percent(total.confirmed),
-            total.all() - total.tested(),
-            self.causes(total.contradicted),
-            self.to_decide(total.not_decided),
+            percent(total.confirmed)
         )
     }
 
-    /// ` Without the 21 of the study, and those that are not decided, 78 of 87 (90 %) are confirmed in direction, 63 (72 %) in size.`
-    fn without(&self, of_study: usize) -> String {
+    /// `Without the 21 of the study, and those that are not decided, 78 of 87 (89.7 %) are confirmed in direction, 63 (72.4 %) in size as well.`
+    fn without(&self, of_study: usize) -> Option<String> {
         let total = self.total();
         let count = (total.tested() - total.not_decided).saturating_sub(of_study);
-        if of_study == 0 || count == 0 {
-            return String::new();
-        }
-        let percent = |part: usize| 100.0 * part as f64 / count as f64;
-        let in_direction = total.confirmed + total.direction_only;
-        format!(
-            " Without the {of_study} of the study, and those that are not decided, {in_direction} of {count} ({:.0} %) are confirmed in \
-             direction, {} ({:.0} %) in size as well.",
-            percent(in_direction),
-            total.confirmed,
-            percent(total.confirmed),
-        )
+        (of_study > 0 && count > 0).then(|| {
+            format!(
+                "Without the {of_study} of the study, and those that are not decided, {count} are left: {}",
+                self.confirmed_of(count)
+            )
+        })
     }
 
-    /// ` Of the 17 that are not decided, 9 would be by 2 h of further trials, if figures and their spread stay.`
-    fn to_decide(&self, not_decided: usize) -> String {
+    /// `Of the 17 that are not decided, 9 would be by 2 h of further trials, if figures and their spread stay.`
+    fn to_decide(&self, not_decided: usize) -> Option<String> {
         let of_answer = |answer: &Answer| {
             let further = answer.claims().iter().map(|claim| &claim.further_trials);
             let further = further.filter(|further| !further.is_empty()).collect_vec();
@@ -166,30 +179,29 @@ impl Summary<'_> {
         };
         let (counts, times): (Vec<usize>, Vec<Duration>) = self.answers.iter().map(of_answer).unzip();
         let count: usize = counts.into_iter().sum();
-        if count == 0 {
-            return String::new();
-        }
         let time = text::duration(times.into_iter().sum());
-        format!(
-            " Of the {not_decided} that are not decided, {count} would be by {time} of further trials, if figures and their spread stay."
-        )
+        (count > 0).then(|| {
+            format!(
+                "Of the {not_decided} that are not decided, {count} would be by {time} of further trials, if figures and their spread stay."
+            )
+        })
     }
 
-    /// ` What was found puts 27 of the 37 contradicted claims down to the study, 5 to the model.`
-    fn causes(&self, contradicted: usize) -> String {
+    /// What contradicted claims are put down to, with their number.
+    fn causes(&self) -> HashMap<String, usize> {
         let claims = self.answers.iter().flat_map(Answer::claims);
         let claims = claims.filter(|claim| claim.verdict == Verdict::Contradicted && !claim.is_not_run());
-        let causes =
-            claims.filter_map(|claim| claim.finding.as_ref()).counts_by(|found| spelling(&found.cause));
-        let mut causes: Vec<(String, usize)> = causes.into_iter().collect();
-        causes.sort_by_key(|(cause, count)| (Reverse(*count), cause.clone()));
-        let of_study =
-            causes.iter().find(|(cause, _)| *cause == spelling(&Cause::Study)).map_or(0, |(_, count)| *count);
-        let Some(((cause, count), others)) = causes.split_first() else { return String::new() };
-        let others = others.iter().map(|(cause, count)| format!(", {count} to the {cause}")).join("");
-        format!(
-            " What was found puts {count} of the {contradicted} contradicted claims down to the {cause}{others}.{}",
-            self.without(of_study)
-        )
+        claims.filter_map(|claim| claim.finding.as_ref()).counts_by(|found| spelling(&found.cause))
     }
+}
+
+/// `What was found puts 27 of the 37 contradicted claims down to the study, 5 to the model.`
+fn told_causes(causes: HashMap<String, usize>, contradicted: usize) -> Option<String> {
+    let mut causes: Vec<(String, usize)> = causes.into_iter().collect();
+    causes.sort_by_key(|(cause, count)| (Reverse(*count), cause.clone()));
+    let ((cause, count), others) = causes.split_first()?;
+    let others = others.iter().map(|(cause, count)| format!(", {count} to the {cause}")).join("");
+    Some(format!(
+        "What was found puts {count} of the {contradicted} contradicted claims down to the {cause}{others}."
+    ))
 }
