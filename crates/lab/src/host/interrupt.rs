@@ -11,10 +11,15 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
 use spindle_base::proc::Thread;
 
 /// Longest delay until a waiting runner notices a signal.
 const POLL: Duration = Duration::from_millis(20);
+
+/// Signals within this time are one wish: `timeout` and others send theirs to the process and once more to its group, and
+/// people press a key twice.
+const ONE_WISH: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Clone, Default)]
 pub struct Interrupt(Arc<AtomicBool>);
@@ -25,15 +30,25 @@ pub struct Interrupt(Arc<AtomicBool>);
 pub struct Interrupted;
 
 impl Interrupt {
-    /// Listens to SIGINT and SIGTERM from now on. The second SIGINT kills as usual; the next start removes
-    /// the remains.
+    /// Listens to SIGINT and SIGTERM from now on. A signal more than a second after the first one kills as usual; the next
+    /// start removes the remains.
     pub fn listen() -> Result<Interrupt> {
         let interrupt = Interrupt::default();
-        for signal in [SIGINT, SIGTERM] {
-            signal_hook::flag::register_conditional_default(signal, Arc::clone(&interrupt.0))
+        let is_late = Arc::new(AtomicBool::new(false));
+        let both = [SIGINT, SIGTERM];
+        for signal in both {
+            signal_hook::flag::register_conditional_default(signal, Arc::clone(&is_late))
                 .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&interrupt.0)))
                 .context("listening to signals")?;
         }
+        let mut signals = Signals::new(both).context("listening to signals")?;
+        let named = std::thread::Builder::new().name("signals".to_owned());
+        let waiting = named.spawn(move || {
+            signals.forever().next();
+            std::thread::sleep(ONE_WISH);
+            is_late.store(true, Ordering::Relaxed);
+        });
+        waiting.context("listening to signals")?;
         Ok(interrupt)
     }
 

@@ -318,11 +318,11 @@ fn a_run_in_which_everything_failed_is_a_failure() {
 }
 
 #[track_caller]
-fn check_interruption(stop: Signal) {
+fn check_interruption(stop: &[Signal]) {
     let bench = Bench::new(&scenario(2, GOOD, "1 s"));
     let child = bench.start_scenario();
     bench.wait_for_lines(2);
-    kill(Pid::from_child(&child), stop);
+    stop.iter().for_each(|stop| kill(Pid::from_child(&child), *stop));
     let stderr = bench.finish(child, 130);
     assert!(stderr.contains("of 4 trials are done and kept; the same command goes on"), "{stderr}");
     bench.check_nothing_left();
@@ -337,12 +337,18 @@ fn check_interruption(stop: Signal) {
 
 #[test]
 fn ctrl_c_takes_everything_down_and_keeps_finished_trials() {
-    check_interruption(Signal::INT);
+    check_interruption(&[Signal::INT]);
 }
 
 #[test]
 fn sigterm_is_like_ctrl_c() {
-    check_interruption(Signal::TERM);
+    check_interruption(&[Signal::TERM]);
+}
+
+#[test]
+fn signals_at_once_are_one_wish() {
+    // Not the same one twice: the kernel may join these.
+    check_interruption(&[Signal::INT, Signal::TERM]);
 }
 
 #[test]
