@@ -157,7 +157,7 @@ impl Summary<'_> {
         )
     }
 
-    /// `Without the 21 of the study, and those that are not decided, 78 of 87 (89.7 %) are confirmed in direction, 63 (72.4 %) in size as well.`
+    /// `Without the 21 of the study, and those that are not decided, 87 are left: 78 (89.7 %) are confirmed in direction, …`
     fn without(&self, of_study: usize) -> Option<String> {
         let total = self.total();
         let count = (total.tested() - total.not_decided).saturating_sub(of_study);
