@@ -1,6 +1,6 @@
 //! Ctrl-C and SIGTERM: a flag that the runner checks between steps and once a second.
 //!
-//! The signal handler only sets the flag. The runner then returns, which stops the client, the server and the
+//! The signal only sets the flag. The runner then returns, which stops the client, the server and the
 //! volume in the usual order, and prints how to resume.
 
 use std::sync::Arc;
@@ -38,13 +38,14 @@ impl Interrupt {
         let both = [SIGINT, SIGTERM];
         for signal in both {
             signal_hook::flag::register_conditional_default(signal, Arc::clone(&is_late))
-                .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&interrupt.0)))
                 .context("listening to signals")?;
         }
         let mut signals = Signals::new(both).context("listening to signals")?;
+        let is_set = Arc::clone(&interrupt.0);
         let named = std::thread::Builder::new().name("signals".to_owned());
         let waiting = named.spawn(move || {
             signals.forever().next();
+            is_set.store(true, Ordering::Relaxed);
             std::thread::sleep(ONE_WISH);
             is_late.store(true, Ordering::Relaxed);
         });
